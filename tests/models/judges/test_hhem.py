@@ -15,7 +15,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Classify, Generate
 from evalwright.models.base import LocalModel
-from evalwright.models.judges.hhem import PUBLISHED, architecture
+from evalwright.models.judges.trained import PUBLISHED, architecture
 from evalwright.models.local.hf.source import Checkpoint, find_source
 from evalwright.models.registry import open_model
 from support.pairs import PAIRS, failure, supported

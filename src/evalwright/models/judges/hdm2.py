@@ -10,16 +10,13 @@ The arithmetic is that of the package hdm2 0.7, of which no code is needed; sent
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.local.files import content_hash
 from evalwright.models.local.hf.options import as_count
 from evalwright.models.local.hf.source import find_source
-
-if TYPE_CHECKING:
-    from evalwright.models.judges.network import PairNetwork
 
 PUBLISHED = "AimonLabs/hallucination-detection-model"
 PROMPT = "Write a summary of the passage."
@@ -31,10 +28,13 @@ class Hdm2Model(LocalJudge):
     """P(supported) by HDM-2.
 
     prompt: what the writer of the texts was asked, which HDM-2 reads before the premise. base: the decoder below the adapter, where
-    it is not the one that config.json names. layer: the inner layer of the third head. Raises ConfigurationError for what cannot be used, MissingExtra without torch, transformers or peft.
+    it is not the one that config.json names. layer: the inner layer of the third head.
+
+    Raises ConfigurationError for what cannot be used, MissingExtra without torch, transformers or peft.
     """
 
     provider = "hdm2"
+    network = "evalwright.models.judges.hdm2_network:open_hdm2"
 
     def __init__(
         self,
@@ -46,22 +46,17 @@ class Hdm2Model(LocalJudge):
         **common: Any,
     ) -> None:
         super().__init__(name, **common)
-        named = base or self._source.config.get("base_model_name")
+        named = base or self.source.config.get("base_model_name")
         if not isinstance(named, str) or not named:
             raise ConfigurationError(
-                f"'{self._source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names no base_model_name."
+                f"'{self.source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names no base_model_name."
             )
         where, _, its_revision = named.partition("@")
-        self._base = find_source(where, its_revision or None)
-        self._prompt, self._layer = str(prompt), as_count("layer", layer)
-        folder = self._source.folder
+        self.base = find_source(where, its_revision or None)
+        self.prompt, self.layer = str(prompt), as_count("layer", layer)
+        folder = self.source.folder
         parts = {
             part: content_hash(folder / part) for part in ("ck", "cx") if folder and (folder / part).is_dir()
         }
-        facts = {"base": dict(self._base.identity), "prompt": self._prompt, "layer": self._layer}
-        self.settle_judge({"parts": parts, **facts}, tokenizer=self._base)
-
-    def _open(self) -> PairNetwork:
-        from evalwright.models.judges.hdm2_network import open_hdm2
-
-        return open_hdm2(self._source, self._base, self._prompt, self._layer, self.dtype, self.device)
+        facts = {"base": dict(self.base.identity), "prompt": self.prompt, "layer": self.layer}
+        self.settle_judge({"parts": parts, **facts}, tokenizer=self.base)

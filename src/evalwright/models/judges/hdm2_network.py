@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from transformers import AutoModel
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
 from evalwright.core.sentences import sentence_spans
@@ -20,6 +21,9 @@ from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
+
+if TYPE_CHECKING:
+    from evalwright.models.judges.hdm2 import Hdm2Model
 
 SUSPICIOUS, CLEARED = 0.5, 0.7
 """A token above the first makes its sentence suspicious; a sentence below the second is cleared."""
@@ -43,21 +47,18 @@ class Pair(Encoded):
     start: int = 0
 
 
-def open_hdm2(
-    source: Checkpoint, base: Checkpoint, prompt: str, layer: int, dtype: str, device: str
-) -> PairNetwork:
+def open_hdm2(judge: Hdm2Model) -> PairNetwork:
     """The network of a checkpoint. Raises ConfigurationError or ModelError for one that is none, MissingExtra without peft."""
-    from transformers import AutoModel
-
+    source, base, device = judge.source, judge.base, judge.device
     try:
         from peft import PeftModel
     except ImportError:
         raise MissingExtra("HDM-2", "peft", "peft") from None
     files = {name: _file(source, name) for name in _FILES}
-    decoder = load_network(base, AutoModel, dtype, device)
-    if not 0 < layer <= decoder.config.num_hidden_layers:
+    decoder = load_network(judge, AutoModel, source=base)
+    if not 0 < judge.layer <= decoder.config.num_hidden_layers:
         raise ConfigurationError(
-            f"layer={layer} is not one of the {decoder.config.num_hidden_layers} layers of '{base.where}'."
+            f"layer={judge.layer} is not one of the {decoder.config.num_hidden_layers} layers of '{base.where}'."
         )
     try:
         with quiet(), warnings.catch_warnings():
@@ -68,11 +69,11 @@ def open_hdm2(
             f"The adapter of '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
         ) from error
     decoder = adapted.base_model.model.to(device).eval()
-    kind = getattr(torch, dtype)
+    kind = getattr(torch, judge.dtype)
     heads = [_linear(files[name], name).to(device, kind).eval() for name in ("tok_score.pt", "seq_score.pt")]
     sentence = _stack(files["ck/ck.safetensors"]).to(device, kind).eval()
     tokenizer = load_tokenizer(base, about_code=NO_CODE)
-    return Hdm2Network(base, decoder, tokenizer, device, heads[0], heads[1], sentence, prompt, layer)
+    return Hdm2Network(judge, decoder, tokenizer, heads[0], heads[1], sentence)
 
 
 def _file(source: Checkpoint, name: str) -> Path:
@@ -126,19 +127,16 @@ class Hdm2Network(PairNetwork):
 
     def __init__(
         self,
-        source: Checkpoint,
+        judge: Hdm2Model,
         decoder: Any,
         tokenizer: Any,
-        device: str,
         of_tokens: nn.Linear,
         of_reply: nn.Linear,
         of_sentence: nn.Sequential,
-        prompt: str,
-        layer: int,
     ) -> None:
-        super().__init__(source, decoder, tokenizer, device, prompt=None)
+        super().__init__(judge, decoder, tokenizer, prompt=None)
         self._of_tokens, self._of_reply, self._of_sentence = of_tokens, of_reply, of_sentence
-        self._before, self._layer = prompt, layer
+        self._before, self._layer = judge.prompt, judge.layer
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The prompt, the premise and the reply, never cut."""

@@ -42,7 +42,7 @@ class LocalJudge(NetworkModel):
         self._piece = (
             self._chunk if isinstance(self._chunk, int) else piece if self._chunk == "auto" else None
         )
-        identity = {"source": dict(self._source.identity), "chunk": self._chunk, "piece": self._piece}
+        identity = {"source": dict(self.source.identity), "chunk": self._chunk, "piece": self._piece}
         self.settle(facts, identity, tokenizer=tokenizer, window=window)
 
     def describe(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Models of a transformers network that gives values and writes no text: what judges, rewards and embedders share.
 
-A subclass adds arguments of its own to the common ones (`**common`), says with `settle` what decides its values, loads its network in
-`_open`, and turns a request into pieces in `_pieces`. Everything else is here: pieces that come twice are computed once, in batches by length.
+A subclass adds arguments of its own to the common ones (`**common`), says with `settle` what decides its values, names its `network`, and
+turns a request into pieces in `_pieces`. Everything else is here: pieces that come twice are computed once, in batches by length.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -60,6 +61,8 @@ class NetworkModel(LocalModel):
 
     heavy = True
     provider: ClassVar[str]
+    network: ClassVar[str]
+    """The function, as "module:name", that loads the network of such a model; it imports torch. Raises ConfigurationError or ModelError."""
 
     def __init_subclass__(cls) -> None:
         """A class that passes on `**common` takes the arguments of the class above it, too; its signature says so."""
@@ -82,9 +85,9 @@ class NetworkModel(LocalModel):
     ) -> None:
         require_libraries()
         self.name = f"{self.provider}/{name}" + (f"@{revision}" if revision else "")
-        self._source = find_source(name, None if revision is None else str(revision))
+        self.source = find_source(name, None if revision is None else str(revision))
         self.device = resolve_device(str(device))
-        self.dtype = resolve_dtype(dtype, self.device, self._source.config)
+        self.dtype = resolve_dtype(dtype, self.device, self.source.config)
         self.window = None if max_length is None else as_count("max_length", max_length)
         self._batch_size = None if batch_size == "auto" else as_count("batch_size", batch_size)
         self._network: Any = None
@@ -102,15 +105,11 @@ class NetworkModel(LocalModel):
 
         tokenizer: where it may be from another checkpoint. window: what the checkpoint itself says.
         """
-        self._tokens = self._source if tokenizer is None else tokenizer
+        self.tokens = self.source if tokenizer is None else tokenizer
         self.window = self.window or window
-        self._facts = dict(facts)
+        self.facts = dict(facts)
         common = {"backend": self.provider, "dtype": self.dtype, "window": self.window}
         self.fingerprint = fingerprint_of({**common, **identity, **facts})
-
-    @abstractmethod
-    def _open(self) -> Network:
-        """Load the network. Raises ConfigurationError or ModelError."""
 
     @abstractmethod
     def _pieces(self, request: Any) -> list[Piece]:
@@ -121,19 +120,19 @@ class NetworkModel(LocalModel):
         return {
             **super().describe(),
             "backend": "transformers",
-            "architecture": next(iter(self._source.config.get("architectures") or []), None),
-            "revision": self._source.revision,
+            "architecture": next(iter(self.source.config.get("architectures") or []), None),
+            "revision": self.source.revision,
             "dtype": self.dtype,
             "device": self.device,
             "window": self.window,
-            **self._facts,
+            **self.facts,
         }
 
     def check(self) -> None:
         """Raise where the files show that it cannot be used; nothing is loaded."""
-        if self._source.folder and not weight_files(self._source.folder):
+        if self.source.folder and not weight_files(self.source.folder):
             raise ConfigurationError(
-                f"The model folder '{self._source.where}' has no weights (*.safetensors)."
+                f"The model folder '{self.source.where}' has no weights (*.safetensors)."
             )
 
     def load(self) -> None:
@@ -141,8 +140,9 @@ class NetworkModel(LocalModel):
         if self._network is None:
             from evalwright.models.local.hf.batching import BatchRunner
 
-            self._network = self._open()
-            for source in {id(one): one for one in (self._source, self._tokens)}.values():
+            module, _, name = self.network.partition(":")
+            self._network = getattr(import_module(module), name)(self)
+            for source in {id(one): one for one in (self.source, self.tokens)}.values():
                 source.require_unchanged()
             budget = self._network.budget if self._batch_size is None else 1 << 62
             self._batcher = BatchRunner(self._batch_size, budget)

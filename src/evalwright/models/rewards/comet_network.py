@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import load_file
@@ -16,29 +16,24 @@ from evalwright.core.requests import Reward
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import load_tokenizer, where
 from evalwright.models.local.hf.quiet import quiet
-from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, padded
 from evalwright.models.rewards.prompts import needed_reference, plain_prompt
+
+if TYPE_CHECKING:
+    from evalwright.models.rewards.comet import CometModel
 
 
 class Comet:
     """See the module; above the encoder everything is computed in 32-bit floats."""
 
-    def __init__(
-        self,
-        name: str,
-        source: Checkpoint,
-        hparams: Mapping[str, Any],
-        weights: Path,
-        dtype: str,
-        device: str,
-    ) -> None:
+    def __init__(self, model: CometModel) -> None:
+        name, source, device, hparams = model.name, model.source, model.device, model.hparams
         self._name, self._device, self._pool = name, device, hparams["pool"]
         self._tokenizer = load_tokenizer(source, about_code=NO_CODE)
         with quiet():
             self._encoder = AutoModel.from_config(AutoConfig.from_pretrained(source.where, **where(source)))
-        state, prefix = _state(weights), "encoder.model."
+        state, prefix = _state(model.weights), "encoder.model."
         own = {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
         unused = ("pooler.", "embeddings.position_ids")
         missing = [
@@ -50,7 +45,7 @@ class Comet:
             raise ModelError(
                 f"The weights of '{name}' lack {len(missing)} of its encoder's, such as {missing[0]}: name its encoder with -M encoder=..."
             )
-        self._encoder = self._encoder.to(getattr(torch, dtype)).to(device).eval()
+        self._encoder = self._encoder.to(getattr(torch, model.dtype)).to(device).eval()
         self.budget = scoring_budget(self._encoder, device)
         try:
             self._mix = _mixing(hparams, state, self._encoder.config.num_hidden_layers + 1)

@@ -13,7 +13,7 @@ COMET is in `comet.py`; what the networks compute is in `networks.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ModelError
 from evalwright.core.requests import Ability, Reward
@@ -21,10 +21,7 @@ from evalwright.models.arguments import one_of
 from evalwright.models.judges.checkpoint import class_names, meant_class, window_of
 from evalwright.models.local.hf.options import as_count
 from evalwright.models.local.hf.source import Checkpoint, find_tokenizer
-from evalwright.models.local.network_model import Network, NetworkModel, Piece
-
-if TYPE_CHECKING:
-    from evalwright.models.rewards.networks import RewardNetwork
+from evalwright.models.local.network_model import NetworkModel, Piece
 
 FORMS = ("auto", "chat", "pair")
 GOOD = frozenset({"accepted", "better", "chosen", "correct", "good", "helpful", "positive", "preferred"})
@@ -46,13 +43,12 @@ class LocalReward(NetworkModel):
     """Base of the rewards that a network in this process gives."""
 
     abilities: frozenset[Ability] = frozenset({"reward"})
-    _network: RewardNetwork
 
     def settle_reward(
         self, facts: Mapping[str, Any], *, window: int | None, tokenizer: Checkpoint | None = None
     ) -> None:
         """See `settle`."""
-        sources = [self._source] if tokenizer is None else [self._source, tokenizer]
+        sources = [self.source] if tokenizer is None else [self.source, tokenizer]
         identity = {"sources": [dict(source.identity) for source in sources]}
         self.settle(facts, identity, tokenizer=tokenizer, window=window)
 
@@ -76,6 +72,8 @@ class HeadModel(LocalReward):
     """
 
     provider = "reward"
+    network = "evalwright.models.rewards.networks:Head"
+    prompt: str | None = None
 
     def __init__(
         self,
@@ -87,7 +85,7 @@ class HeadModel(LocalReward):
         **common: Any,
     ) -> None:
         super().__init__(name, **common)
-        source = self._source
+        source = self.source
         tokens = find_tokenizer(tokenizer, source)
         architectures = source.config.get("architectures") or []
         if architectures and not any("SequenceClassification" in one for one in architectures):
@@ -95,24 +93,17 @@ class HeadModel(LocalReward):
                 f"'{self.name}' is a {architectures[0]}, not a sequence classifier. The reward of a language model is "
                 f"likelihood/hf/{name} or verdict/hf/{name}; of a translation, metricx/... or comet/..."
             )
-        self._form = one_of("form", form, FORMS)
-        if self._form == "auto":
-            self._form = "chat" if tokens.templates else "pair"
-        if self._form == "chat" and not tokens.templates:
+        self.form = one_of("form", form, FORMS)
+        if self.form == "auto":
+            self.form = "chat" if tokens.templates else "pair"
+        if self.form == "chat" and not tokens.templates:
             raise ConfigurationError(
                 f"The tokenizer of '{source.where}' has no chat template: leave out form=chat."
             )
         names = class_names(source.config)
-        self._class = meant_class(names, label, source.where, GOOD, "a good reply")
-        facts = {"form": self._form, "classes": names, "class": names[self._class]}
+        self.place = meant_class(names, label, source.where, GOOD, "a good reply")
+        facts = {"form": self.form, "classes": names, "class": names[self.place]}
         self.settle_reward(facts, tokenizer=tokens, window=window_of(source.config, tokens.tokenizer_config))
-
-    def _open(self) -> Network:
-        from evalwright.models.judges.network import classifier
-        from evalwright.models.rewards.networks import Head
-
-        pairs = classifier(self._source, self._tokens, self._class, None, self.dtype, self.device)
-        return Head(pairs, chat=self._form == "chat")
 
 
 class BertScoreModel(LocalReward):
@@ -123,32 +114,27 @@ class BertScoreModel(LocalReward):
     """
 
     provider = "bertscore"
+    network = "evalwright.models.rewards.networks:BertScore"
 
     def __init__(
         self, name: str, *, layer: int | None = None, tokenizer: str | None = None, **common: Any
     ) -> None:
         super().__init__(name, **common)
-        source = self._source
+        source = self.source
         tokens = find_tokenizer(tokenizer, source)
         known = LAYERS.get(name.rstrip("/").rpartition("/")[2])
         if layer is None and known is None:
             raise ConfigurationError(
                 f"No layer of '{name}' was published as best for BERTScore: name one with -M layer=9. Known: {', '.join(LAYERS)}."
             )
-        self._layer = known if layer is None else int(layer)
+        self.layer = known if layer is None else int(layer)
         most = source.config.get("num_hidden_layers") or source.config.get("n_layers")
-        if self._layer is None or self._layer < 0 or (isinstance(most, int) and self._layer > most):
+        if self.layer is None or self.layer < 0 or (isinstance(most, int) and self.layer > most):
             raise ConfigurationError(
                 f"layer={layer} must be from 0 to {most}, the layers of '{source.where}'."
             )
         window = window_of(source.config, tokens.tokenizer_config)
-        self.settle_reward({"layer": self._layer}, tokenizer=tokens, window=window)
-
-    def _open(self) -> Network:
-        from evalwright.models.rewards.networks import BertScore
-
-        assert self._layer is not None
-        return BertScore(self.name, self._source, self._tokens, self._layer, self.dtype, self.device)
+        self.settle_reward({"layer": self.layer}, tokenizer=tokens, window=window)
 
 
 class MetricXModel(LocalReward):
@@ -159,6 +145,7 @@ class MetricXModel(LocalReward):
     """
 
     provider = "metricx"
+    network = "evalwright.models.rewards.networks:MetricX"
 
     def __init__(
         self,
@@ -170,7 +157,7 @@ class MetricXModel(LocalReward):
         **common: Any,
     ) -> None:
         super().__init__(name, **common)
-        source = self._source
+        source = self.source
         if source.config.get("model_type") not in ("mt5", "t5"):
             raise ConfigurationError(
                 f"'{self.name}' is a {source.config.get('model_type')}, and MetricX is an mT5. Reward models with a head are reward/..."
@@ -179,17 +166,12 @@ class MetricXModel(LocalReward):
             raise ConfigurationError(
                 f"'{source.where}' has no tokenizer: name that of the mT5 of its size, such as -M tokenizer=google/mt5-large."
             )
-        self._version = one_of("version", str(version), tuple(VERSIONS))
-        self._token = as_count("score_token", score_token)
-        if self._token >= int(source.config.get("vocab_size") or 0):
+        self.version = one_of("version", str(version), tuple(VERSIONS))
+        self.score_token = as_count("score_token", score_token)
+        if self.score_token >= int(source.config.get("vocab_size") or 0):
             raise ConfigurationError(
-                f"score_token={self._token} is not one of the {source.config.get('vocab_size')} tokens of '{source.where}'."
+                f"score_token={self.score_token} is not one of the {source.config.get('vocab_size')} tokens of '{source.where}'."
             )
-        facts = {"version": self._version, "score_token": self._token}
+        facts = {"version": self.version, "score_token": self.score_token}
         tokens = find_tokenizer(tokenizer, source)
-        self.settle_reward(facts, tokenizer=tokens, window=VERSIONS[self._version])
-
-    def _open(self) -> Network:
-        from evalwright.models.rewards.networks import MetricX
-
-        return MetricX(self._source, self._tokens, self._version, self._token, self.dtype, self.device)
+        self.settle_reward(facts, tokenizer=tokens, window=VERSIONS[self.version])

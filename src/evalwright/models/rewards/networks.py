@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import AutoModel, AutoModelForSeq2SeqLM
 
 from evalwright.core.requests import Reward
-from evalwright.models.judges.network import PairNetwork
+from evalwright.models.judges.network import pair_classifier
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import load_tokenizer
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quiet import quiet
-from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
 from evalwright.models.rewards.prompts import conversation, needed_reference, plain_prompt
+
+if TYPE_CHECKING:
+    from evalwright.models.rewards.local import BertScoreModel, HeadModel, MetricXModel
 
 _SPACED = frozenset({"roberta", "gpt2", "bart", "deberta"})
 """Families whose tokenizers tell a word at the beginning of a text from one after a space; BERTScore's texts begin with one."""
@@ -26,24 +28,13 @@ WORST = 25.0
 """The most errors that MetricX counts."""
 
 
-class RewardNetwork(Protocol):
-    """See `network_model.Network`."""
-
-    budget: int
-
-    def encode(self, request: Reward) -> Piece:
-        """The request as tokens. Raises ModelError where it cannot be read."""
-
-    def values(self, batch: Sequence[Piece]) -> Sequence[Values]:
-        """The values of each request, the reward first."""
-
-
 class Head:
-    """A sequence classifier. chat: it reads the conversation by its chat template, else prompt and reply as two texts."""
+    """A sequence classifier that reads the conversation by its chat template, or prompt and reply as two texts."""
 
-    def __init__(self, pairs: PairNetwork, *, chat: bool) -> None:
-        self._pairs, self.budget = pairs, pairs.budget
-        self._renderer = ChatRenderer(pairs.tokenizer, None, {}) if chat else None
+    def __init__(self, model: HeadModel) -> None:
+        self._pairs = pair_classifier(model)
+        self.budget = self._pairs.budget
+        self._renderer = ChatRenderer(self._pairs.tokenizer, None, {}) if model.form == "chat" else None
 
     def encode(self, request: Reward) -> Piece:
         """The conversation by the template, which holds its special tokens already, or both texts."""
@@ -67,15 +58,13 @@ class BertScore:
     """Tokens are matched greedily by the cosine of their hidden states, special tokens being matched but not counted, without weights
     by rarity and without a baseline, as the library bert-score does by default."""
 
-    def __init__(
-        self, name: str, source: Checkpoint, tokens: Checkpoint, layer: int, dtype: str, device: str
-    ) -> None:
-        self._name, self._layer, self._device = name, layer, device
-        self._model = load_network(source, AutoModel, dtype, device, unused="pooler.", use="embed tokens")
-        self._tokenizer = load_tokenizer(tokens, about_code=NO_CODE)
-        self._spaced = source.config.get("model_type") in _SPACED
+    def __init__(self, model: BertScoreModel) -> None:
+        self._name, self._layer, self._device = model.name, model.layer, model.device
+        self._model = load_network(model, AutoModel, unused="pooler.", use="embed tokens")
+        self._tokenizer = load_tokenizer(model.tokens, about_code=NO_CODE)
+        self._spaced = model.source.config.get("model_type") in _SPACED
         self._special = {self._tokenizer.cls_token_id, self._tokenizer.sep_token_id}
-        self.budget = scoring_budget(self._model, device)
+        self.budget = scoring_budget(self._model, model.device)
 
     def encode(self, request: Reward) -> Piece:
         """The reply and the reference."""
@@ -112,15 +101,11 @@ class MetricX:
     scored by its source alone (quality estimation), which the hybrid checkpoints of 2024 were trained for.
     """
 
-    def __init__(
-        self, source: Checkpoint, tokens: Checkpoint, version: str, token: int, dtype: str, device: str
-    ) -> None:
-        self._version, self._token, self._device = version, token, device
-        self._model: Any = load_network(
-            source, AutoModelForSeq2SeqLM, dtype, device, use="score translations"
-        )
-        self._tokenizer = load_tokenizer(tokens, about_code=NO_CODE)
-        self.budget = scoring_budget(self._model, device)
+    def __init__(self, model: MetricXModel) -> None:
+        self._version, self._token, self._device = model.version, model.score_token, model.device
+        self._model: Any = load_network(model, AutoModelForSeq2SeqLM, use="score translations")
+        self._tokenizer = load_tokenizer(model.tokens, about_code=NO_CODE)
+        self.budget = scoring_budget(self._model, model.device)
 
     def encode(self, request: Reward) -> Piece:
         """The text as the checkpoints of a year were trained on it, each without its end-of-sequence token."""
