@@ -97,15 +97,12 @@ class ReplicaSet(LocalModel):
         return {**self._model.describe(), "replicas": [one.as_dict() for one in self.replicas]}
 
     def check(self) -> None:
-        """As the model."""
         self._model.check()
 
     def refuses(self, request: Request) -> str | None:
-        """As the model."""
         return self._model.refuses(request)
 
     def reader(self) -> Reader | None:
-        """As the model's."""
         return self._model.reader()
 
     def load(self) -> None:

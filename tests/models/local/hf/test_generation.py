@@ -85,7 +85,7 @@ def test_greedy_answers_are_those_of_a_plain_forward(
     requests = [Generate(prompt, max_tokens=min(5 + 4 * i, 20)) for i, prompt in enumerate(PROMPTS * 2)]
     found = answers(model, requests)
     assert [(each.text, each.finish_reason) for each in found] == [by_hand(model, each) for each in requests]
-    decoder = engine_of(model).generator.decoder
+    decoder = engine_of(model).decoder
     assert decoder.refusal is None
     assert decoder.forward.cascading is (attention == "sdpa")
     assert len({response.text for response in found}) > 3
@@ -188,7 +188,7 @@ def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:
     assert [beside] == answers(model, [greedy])
     # Nothing is left of the loop when transformers writes the same answers.
     other = opened(folders["llama"])
-    engine_of(other).generator.decoder.refusal = "it is not asked"
+    engine_of(other).decoder.refusal = "it is not asked"
     assert together == answers(other, draws(3))
     assert len({response.text for response in together}) > 8
     assert together != answers(model, draws(4))
@@ -234,7 +234,7 @@ def test_end_tokens_end_an_answer_and_are_no_part_of_it(folders: dict[str, Path]
     engine = engine_of(model)
     tokens = greedy_by_hand(model, "Iron", 10)
     end = next(token for place, token in enumerate(tokens) if place and token not in tokens[:place])
-    engine.generator.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
+    engine.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
     [ended] = answers(model, [request])
     assert ended.text == engine.loaded.encoder.decode(tokens[: tokens.index(end)], True)
     assert (ended.finish_reason, free.finish_reason) == ("stop", "length")
@@ -293,7 +293,7 @@ def test_a_model_whose_logits_come_out_differently_is_left_to_transformers(
     with caplog.at_level(logging.WARNING, logger="evalwright"):
         found = answers(model, [Generate(prompt, max_tokens=6) for prompt in PROMPTS[:3]])
     assert not any(isinstance(each, Failure) for each in found)
-    assert engine_of(model).generator.decoder.refusal == "its logits differ"
+    assert engine_of(model).decoder.refusal == "its logits differ"
     assert sum("own loop" in record.getMessage() for record in caplog.records) == 1
 
 

@@ -13,7 +13,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
 from evalwright.models.local.hf import quantisation
 from evalwright.models.local.hf.model import TransformersModel
-from evalwright.models.local.hf.quantisation import resolve_quantisation
+from evalwright.models.local.hf.options import resolve_quantisation
 from evalwright.models.local.hf.source import Checkpoint
 from support.local_models import log_likelihood
 from support.tiny_models import make_tiny_model

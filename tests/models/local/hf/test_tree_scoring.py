@@ -27,8 +27,7 @@ torch = pytest.importorskip("torch")
 
 from evalwright.models.local.answering import PairScore  # noqa: E402
 from evalwright.models.local.hf.batching import BatchRunner  # noqa: E402
-from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
-from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
+from evalwright.models.local.hf.reading import LogitReader, PlainScorer  # noqa: E402
 from evalwright.models.local.hf.tree import Row  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
 from evalwright.models.local.hf.tree_scoring import TreeScorer  # noqa: E402
