@@ -28,9 +28,9 @@ torch = pytest.importorskip("torch")
 from evalwright.models.local.answering import PairScore  # noqa: E402
 from evalwright.models.local.hf.batching import BatchRunner  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader, PlainScorer  # noqa: E402
-from evalwright.models.local.hf.tree import Row  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
 from evalwright.models.local.hf.tree_scoring import TreeScorer  # noqa: E402
+from evalwright.models.local.tree import Row  # noqa: E402
 
 ARCHITECTURES = ["llama", "gpt2", "qwen2", "gemma2", "cohere"]
 WORDS = "river hills town mill sea spring water baker street oven flour salt sun moon train gold lead iron".split()  # noqa: SIM905

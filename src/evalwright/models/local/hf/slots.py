@@ -18,8 +18,8 @@ import torch
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.reading import LogitReader, pad
-from evalwright.models.local.hf.tree import Node, Row, RowPart
 from evalwright.models.local.hf.tree_forward import NOTHING, TreeForward
+from evalwright.models.local.tree import Node, Row, RowPart
 
 
 class Slots:

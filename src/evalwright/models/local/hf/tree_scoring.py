@@ -26,9 +26,9 @@ from evalwright.models.local.hf.reading import (
     read_log_likelihoods,
     unexplained_difference,
 )
-from evalwright.models.local.hf.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow, walk
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
+from evalwright.models.local.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow, walk
 
 Found = list[tuple[int, PairScore]]
 """Pairs that are done, by their index, with their scores."""
