@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from transformers import AutoModel
 
@@ -70,10 +71,16 @@ def open_hdm2(judge: Hdm2Model) -> PairNetwork:
         ) from error
     decoder = adapted.base_model.model.to(device).eval()
     kind = getattr(torch, judge.dtype)
-    heads = [_linear(files[name], name).to(device, kind).eval() for name in ("tok_score.pt", "seq_score.pt")]
-    sentence = _stack(files["ck/ck.safetensors"]).to(device, kind).eval()
+    heads = [
+        _layers(files[name], names).to(device, kind).eval()
+        for name, names in (
+            ("tok_score.pt", [""]),
+            ("seq_score.pt", [""]),
+            ("ck/ck.safetensors", ["0.", "2.", "4."]),
+        )
+    ]
     tokenizer = load_tokenizer(base, about_code=NO_CODE)
-    return Hdm2Network(judge, decoder, tokenizer, heads[0], heads[1], sentence)
+    return Hdm2Network(judge, decoder, tokenizer, heads)
 
 
 def _file(source: Checkpoint, name: str) -> Path:
@@ -93,33 +100,21 @@ def _file(source: Checkpoint, name: str) -> Path:
     return Path(str(found))
 
 
-def _linear(path: Path, name: str) -> nn.Linear:
-    """A head of one layer; of the file weights alone are read."""
+def _layers(path: Path, names: Sequence[str]) -> nn.Sequential:
+    """A head: linear layers by the names of their weights, with a ReLU between them; of the file weights alone are read."""
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        rows, columns = state["weight"].shape
-        layer = nn.Linear(columns, rows, bias="bias" in state)
-        layer.load_state_dict(state)
+        as_tensors = path.suffix == ".safetensors"
+        read = load_file(path) if as_tensors else torch.load(path, map_location="cpu", weights_only=True)
+        state = {key.removeprefix("classifier."): value for key, value in read.items()}
+        layers: list[nn.Module] = []
+        for name in names:
+            weight, bias = state[f"{name}weight"], state.get(f"{name}bias")
+            layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+            layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias})
+            layers += [nn.ReLU(), layer]
     except Exception as error:
-        raise ModelError(f"{name} is not a head of HDM-2 ({type(error).__name__}).") from None
-    return layer
-
-
-def _stack(path: Path) -> nn.Sequential:
-    """The head of three layers."""
-    from safetensors.torch import load_file
-
-    try:
-        state = {key.removeprefix("classifier."): value for key, value in load_file(path).items()}
-        shapes = [state[f"{place}.weight"].shape for place in (0, 2, 4)]
-        first, second, third = (nn.Linear(columns, rows) for rows, columns in shapes)
-        stack = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), third)
-        stack.load_state_dict(state)
-    except Exception as error:
-        raise ModelError(
-            f"{path.name} is not the head of sentences of HDM-2 ({type(error).__name__})."
-        ) from None
-    return stack
+        raise ModelError(f"{path.name} is not a head of HDM-2 ({type(error).__name__}).") from None
+    return nn.Sequential(*layers[1:])
 
 
 class Hdm2Network(PairNetwork):
@@ -130,12 +125,10 @@ class Hdm2Network(PairNetwork):
         judge: Hdm2Model,
         decoder: Any,
         tokenizer: Any,
-        of_tokens: nn.Linear,
-        of_reply: nn.Linear,
-        of_sentence: nn.Sequential,
+        heads: Sequence[nn.Sequential],
     ) -> None:
         super().__init__(judge, decoder, tokenizer, prompt=None)
-        self._of_tokens, self._of_reply, self._of_sentence = of_tokens, of_reply, of_sentence
+        self._of_tokens, self._of_reply, self._of_sentence = heads
         self._before, self._layer = judge.prompt, judge.layer
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:

@@ -82,12 +82,8 @@ class ReplicaSet(LocalModel):
 
     def __init__(self, model: LocalModel, workers: Sequence[Worker]) -> None:
         self.name, self.abilities, self.fingerprint = model.name, model.abilities, model.fingerprint
-        self.price, self.carries, self.naming, self.heavy = (
-            model.price,
-            model.carries,
-            model.naming,
-            model.heavy,
-        )
+        self.price, self.carries = model.price, model.carries
+        self.naming, self.heavy = model.naming, model.heavy
         self.replicas = [Replica(worker.name) for worker in workers]
         self._model = model
         self._slots = [_Slot(worker, replica) for worker, replica in zip(workers, self.replicas, strict=True)]
