@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -69,10 +67,10 @@ def replaced(model: TransformersModel, before: Any) -> None:
 @pytest.fixture
 def few_tokens_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Families from few tokens and few members on, as tiny models have short contexts."""
-    from evalwright.models.local.hf import families
+    from evalwright.models.local.hf import decoding
 
     for name, value in (("WORTH", 8), ("LEAST", 2), ("ENOUGH", 2)):
-        monkeypatch.setattr(families, name, value)
+        monkeypatch.setattr(decoding, name, value)
 
 
 @pytest.mark.usefixtures("few_tokens_share")
@@ -192,28 +190,6 @@ def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:
     assert together == answers(other, draws(3))
     assert len({response.text for response in together}) > 8
     assert together != answers(model, draws(4))
-
-
-def test_draws_follow_the_distribution() -> None:
-    from evalwright.models.local.hf.sampling import choose
-
-    def draw(temperature: float, top_p: float | None, uniform: float) -> int | None:
-        """The token that a uniform number falls on."""
-        request = Generate("", temperature=temperature, top_p=top_p)
-        stream = SimpleNamespace(random=lambda: uniform)
-        writer: Any = SimpleNamespace(job=SimpleNamespace(request=request), stream=stream)
-        [token] = choose(probabilities.log()[None], [writer])
-        return token
-
-    probabilities = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
-    at = [(i + 0.5) / 2000 for i in range(2000)]
-    squares = probabilities**2 / (probabilities**2).sum()
-    nucleus = torch.tensor([0, 4 / 7, 0, 3 / 7, 0])
-    for temperature, top_p, wanted in ((1.0, None, probabilities), (0.5, None, squares), (1.0, 0.7, nucleus)):
-        found = Counter(draw(temperature, top_p, u) for u in at)
-        assert [found[token] / 2000 for token in range(5)] == pytest.approx(wanted.tolist(), abs=1e-3)
-    assert {draw(1.0, 0.0, u) for u in at} == {1}
-    assert draw(1.0, None, 1.0) == 4
 
 
 def test_the_checkpoints_own_sampling_settings_do_not_apply(folders: dict[str, Path], tmp_path: Path) -> None:
