@@ -29,8 +29,6 @@ class Hdm2Model(LocalJudge):
 
     prompt: what the writer of the texts was asked, which HDM-2 reads before the premise. base: the decoder below the adapter, where
     it is not the one that config.json names. layer: the inner layer of the third head.
-
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch, transformers or peft.
     """
 
     provider = "hdm2"

@@ -127,7 +127,7 @@ class Hdm2Network(PairNetwork):
         tokenizer: Any,
         heads: Sequence[nn.Sequential],
     ) -> None:
-        super().__init__(judge, decoder, tokenizer, prompt=None)
+        super().__init__(judge, decoder, tokenizer, prompt=None, source=judge.base)
         self._of_tokens, self._of_reply, self._of_sentence = heads
         self._before, self._layer = judge.prompt, judge.layer
 

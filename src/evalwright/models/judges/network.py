@@ -21,6 +21,7 @@ from evalwright.models.judges.checkpoint import fill
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import check_vocabulary, load_tokenizer
 from evalwright.models.local.hf.quiet import quiet
+from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, NetworkModel, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
 
@@ -35,7 +36,7 @@ VERDICTS = ("0", "1")
 class PairNetwork:
     """A loaded judge. budget: tokens that a batch may hold, padding included.
 
-    prompt: the text of a pair, None where the network reads two texts. place: of the class "supported" among the logits.
+    prompt: the text of a pair, None where the network reads two texts. source: of the model, where it is not the judge's. place: of the class "supported" among the logits.
     by_words: the unit in which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
     """
 
@@ -46,6 +47,7 @@ class PairNetwork:
         tokenizer: Any,
         *,
         prompt: str | None,
+        source: Checkpoint | None = None,
         place: int = 1,
         by_words: bool = False,
         logits: Callable[[dict[str, Tensor]], Tensor] | None = None,
@@ -55,7 +57,7 @@ class PairNetwork:
         self._logits = logits or (lambda inputs: model(**inputs).logits)
         # A decoder's classifier reads the last token that is not padding, and goes by the token to find it.
         self._reads_last = hasattr(model, "score")
-        check_vocabulary(judge.source, tokenizer, model)
+        check_vocabulary(source or judge.source, tokenizer, model)
         typed = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
         self._typed = typed and prompt is None and "token_type_ids" in tokenizer.model_input_names
         self._pad = int(tokenizer.pad_token_id or 0)

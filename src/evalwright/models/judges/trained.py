@@ -28,7 +28,7 @@ class NliModel(LocalJudge):
 
     label: the class that means "supported", by name or number, where the checkpoint's own names do not tell. prompt: "pair" (two
     texts), "hhem" (one text, in the form of HHEM-2.3), or a text of one's own with {premise} and {hypothesis}. tokenizer: as for
-    `hf` models. Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    `hf` models.
     """
 
     provider = "nli"
@@ -95,7 +95,7 @@ class HhemModel(LocalJudge):
 
     tokenizer: a folder or repository, where it is not the foundation's which its config names, or a T5 tokenizer beside the weights.
     prompt: the input's form, `hhem-t5` by default, or a text with {premise} and {hypothesis}. chunk: "auto" and "none" read every
-    premise whole, because T5 knows distances and no positions. Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    premise whole, because T5 knows distances and no positions.
     """
 
     provider = "hhem"
@@ -205,7 +205,7 @@ class MiniCheckModel(LocalJudge):
 
     chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a number is another, in the same unit.
     max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa. The claim is judged whole, as documented; the
-    authors advise one sentence at a time. Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    authors advise one sentence at a time.
     """
 
     provider = "minicheck"

@@ -57,6 +57,8 @@ class NetworkModel(LocalModel):
 
     revision: branch, tag or commit of a hub repository. max_length: tokens of a text, where another limit is wanted than the checkpoint's.
     dtype, device, batch_size: as for `hf` models. window: the tokens that a text may have, None where there is no limit.
+
+    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
 
     heavy = True

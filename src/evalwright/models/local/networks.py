@@ -38,8 +38,8 @@ def load_network(
 ) -> Any:
     """A checkpoint by one of transformers' classes, ready for requests. Raises ConfigurationError or ModelError.
 
-    source: another checkpoint than the model's own. Weights that it lacks would be random: such a network is refused, unless their names begin with `unused`.
-    strict: weights that the network has no place for are refused too.
+    source: another checkpoint than the model's own. Weights that it lacks would be random: such a network is refused, unless their
+    names begin with `unused`. strict: weights that the network has no place for are refused too.
     """
     source = source or model.source
     check_device(model.device)

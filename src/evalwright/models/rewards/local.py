@@ -67,8 +67,6 @@ class HeadModel(LocalReward):
 
     form: "chat" renders prompt and reply by the tokenizer's chat template, "pair" gives them as two texts; "auto" is chat where there
     is a template. label: the class that means good, by name or number, where there are several. tokenizer: as for `hf` models.
-
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
 
     provider = "reward"
