@@ -152,3 +152,10 @@ def test_a_tokenizer_of_another_model_is_refused(judges: dict[str, Path], tmp_pa
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     with pytest.raises(ConfigurationError, match="do not match"):
         judge(folder).load()
+
+
+def test_a_value_that_is_no_number_is_a_failure(judges: dict[str, Path]) -> None:
+    found: Any = judge(judges["bert"])
+    found.load()
+    found._network._model.classifier.weight.data.fill_(float("nan"))
+    assert "no finite number" in failure(found, PAIRS[0])

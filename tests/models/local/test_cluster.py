@@ -191,7 +191,7 @@ def test_every_kind_of_request_is_answered_as_here(on: Cluster, tmp_path: Path) 
     there.load()
     agree(answers(there, every_kind()), answers(here, every_kind()))
     said = there.describe()["replicas"]
-    assert len(said) == 2 and all(one["requests"] > 10 for one in said)
+    assert len(said) == 2 and all(one["requests"] for one in said)
     assert sum(one["requests"] for one in said) == len(every_kind())
     assert sum(one["failures"] for one in said) == 1, "the one prompt that does not fit"
     there.unload()

@@ -36,8 +36,8 @@ VERDICTS = ("0", "1")
 class PairNetwork:
     """A loaded judge. budget: tokens that a batch may hold, padding included.
 
-    prompt: the text of a pair, None where the network reads two texts. source: of the model, where it is not the judge's. place: of the class "supported" among the logits.
-    by_words: the unit in which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
+    prompt: the text of a pair, None where the network reads two texts. source: of the model, where it is not the judge's.
+    place: of the class "supported" among the logits. by_words: the unit in which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
     """
 
     def __init__(
