@@ -30,6 +30,7 @@ _NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
     r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
+_MARKED = re.compile("~~|[✓✔✅☑✗✘❌✖]")
 _LISTED = re.compile(r"(?m)^[\s(*_-]{0,4}[^\W\d_][).:、]|^[\s(*_-]{0,4}[A-Z]$")
 """A line that begins with a letter of an option."""
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
@@ -149,8 +150,8 @@ class _Reader:
             return whole, _TEXT
         if (odd := self._outside(bare)) is not None:
             return NOT_EXTRACTED, odd
-        if "~~" in text:
-            return NOT_EXTRACTED, "options are struck out"
+        if "~~" in text or (not found.marked and _MARKED.search(text)):
+            return NOT_EXTRACTED, "options are struck out or ticked"
         return self._claimed(found) if found.rule else self._free(found)
 
     def _holds(self, text: str) -> bool:

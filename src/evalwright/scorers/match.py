@@ -39,6 +39,11 @@ _PREFACE = re.compile(
     r"|(?:credo|penso) che|ich (?:glaube|denke|meine)(?:,? dass)?|(?:menurut saya|saya (?:rasa|kira|pikir))(?: bahwa)?|tôi nghĩ(?: là| rằng)?|(?:я )?думаю,? что|sanırım),?\s+",
     re.IGNORECASE,
 )
+_TAG = re.compile(
+    r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè] vero|n[aã]o [eé]|да|правда)\s?\?",
+    re.IGNORECASE,
+)
+"""A question at the end that only asks for agreement."""
 _ENDING = re.compile(rf"(?<=.)(?:{labels('ending')})$|(?<=..)(?:{labels('tail')})$")
 _PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
@@ -106,6 +111,11 @@ def _without_ending(token: str) -> str:
 _kept_reading = lru_cache(maxsize=1024)(_reading)  # a scorer reads the same sentence once for every option
 _kept_long_reading = lru_cache(maxsize=8)(_reading)  # and the same reply
 _MOST_KEPT = 1000
+
+
+def without_tag(text: str) -> str:
+    """A text without "isn't it?" and its kind at the end."""
+    return _TAG.sub("", text) if "?" in text else text
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from evalwright.scorers.match import (
     mentions,
     read,
     script_of,
+    without_tag,
 )
 from evalwright.scorers.text.cues import cues, months, words
 from evalwright.scorers.text.declining import declining_clause
@@ -160,6 +161,7 @@ class Names:
 
     def is_target(self, text: str) -> bool:
         """Whether a text is a target and nothing else."""
+        text = without_tag(text)
         tokens = self._read(text).tokens
         if "?" in text or len(tokens) > self.longest + _MOST_ARTICLES:
             return False
@@ -196,7 +198,9 @@ class Names:
             return undecided("a long sentence" if found else _NOTHING)
         if not found:
             return self._other(reading, opening)
-        if "?" in text or self.cues.offers([one for one in tokens if one not in self.asked], text):
+        if "?" in without_tag(text) or self.cues.offers(
+            [one for one in tokens if one not in self.asked], text
+        ):
             return undecided("an alternative or a question")
         sure = [one for one in found if one.sure]
         free = [one for one in sure if not self.denied(reading, one) and not self._aside(reading, one)]
