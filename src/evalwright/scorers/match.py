@@ -223,6 +223,8 @@ def _ends(token: str, word: str) -> bool:
 @lru_cache(maxsize=4096)
 def same_word(one: str, other: str) -> bool:
     """Whether a word is a slip, a transliteration of another: never where one vowel makes another word."""
+    if abs(len(one) - len(other)) > 3 or one[:1].isdigit() or any(map(str.isdigit, one + other)):
+        return False
     return _sounds(one) == _sounds(other) or (min(len(one), len(other)) >= 5 and _slip(one, other))
 
 

@@ -95,8 +95,16 @@ class Names:
         if verdict.label == "incorrect" and denied:
             return undecided("something is denied, and no target is named")
         if said.marked and verdict.label != "undecided":
-            opening = self.sentence(lines(said.before)[0]) if lines(said.before) else None
-            if opening and opening.bare and opening.verdict.label not in (verdict.label, "undecided"):
+            opening = (
+                self.sentence(lines(said.before)[0])
+                if "after '" in said.rule and lines(said.before)
+                else None
+            )
+            if (
+                opening is not None
+                and opening.bare
+                and opening.verdict.label not in (verdict.label, "undecided")
+            ):
                 return undecided(f"{verdict.why}, and something else at the beginning")
         return verdict
 
@@ -145,7 +153,7 @@ class Names:
     def _is_bare(self, text: str) -> bool:
         """Whether a text is nothing but a name, or a short noun where the targets are such."""
         reading = read(text)
-        if not reading.tokens or len(reading.tokens) > 6:
+        if not reading.tokens or len(reading.tokens) > 6 or "?" in text or ":" in text:
             return False
         content, script = self._content(reading.tokens), script_of(text)
         if script not in CASED:

@@ -226,6 +226,12 @@ def _joined(text: str, entries: list[Spelled], table: _Table, language: str) -> 
             )  # "a million and a half"
             value, end = (value + share * large if part[1] else value * share), part.end()
             place += place < len(entries) and entries[place].start < end
+            if (
+                place < len(entries)
+                and entries[place].value in _SCALES.values()
+                and text[end : entries[place].start] == " "
+            ):
+                value, end, place = value * entries[place].value, entries[place].end, place + 1
         yield Spelled(value, start, end, cut or torn)
 
 
@@ -249,6 +255,8 @@ def _east_asian(text: str) -> Iterator[Spelled]:
 def _is_number(run: re.Match[str], text: str) -> bool:
     """Whether characters for digits are a number and not a part of a word, or of a number in digits."""
     signs, before, after = run.group(), text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
+    if before.isdecimal():
+        return False
     if "가" <= signs <= "힣힣":
         known = (
             _KOREAN_COUNTED.match(text, run.end()) is not None or _RATIO.match(text, run.end()) is not None
