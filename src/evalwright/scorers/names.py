@@ -62,6 +62,11 @@ class _Sentence(NamedTuple):
     about: bool
     named: bool
 
+    @property
+    def sure(self) -> bool:
+        """Whether it is decided."""
+        return self.verdict.label != "undecided"
+
 
 class Names:
     """The targets of one sample, and what its question says, against which replies are judged."""
@@ -120,18 +125,26 @@ class Names:
             declined = declining_clause(said.text)
             return not_attempted(f"gives no answer: {declined}") if declined else undecided(_NOTHING)
         chosen = first = kept[0]
-        if not first.bare:
-            most = max(one.shared for one in kept)
-            about = [one for one in kept if one.about or 0 < one.shared == most] or kept
-            if len({one.verdict.label for one in about}) > 1:
+        if not (first.sure and first.bare):
+            sure = [one for one in kept if one.sure]
+            most = max((one.shared for one in sure), default=0)
+            about = [one for one in sure if one.about or 0 < one.shared == most]
+            if len({one.verdict.label for one in about or sure}) > 1 or not (about or first.sure):
                 return undecided("sentences that differ")
-            chosen = about[0]
+            chosen = (about or sure)[0]
         others = [one for one in kept if one is not chosen]
         if chosen.verdict.label == "correct":
-            unsure = chosen is not found[0] and self._names(read(parts[0]), 0, 99) != []
+            unsure = self._denied_in(parts[found.index(chosen) + 1 :]) or (
+                chosen is not found[0] and self._names(read(parts[0]), 0, 99) != []
+            )
         else:
             unsure = any(one.named for one in others)
         return undecided(f"{chosen.verdict.why}, and perhaps something else") if unsure else chosen.verdict
+
+    def _denied_in(self, parts: Sequence[str]) -> bool:
+        """Whether a target is denied somewhere."""
+        readings = [self._read(part) for part in parts if part]
+        return any(self.denied(one, found) for one in readings for found in self._mentions(one))
 
     def _read(self, text: str) -> Reading:
         return aligned(read(text), self.targets, self.inflected)
@@ -239,7 +252,7 @@ class Names:
         )
         after = tokens[one.end :]
         others = self._names(reading, start, one.start, found)
-        if opening and len(read(opening).tokens) <= one.start and self._is_other(opening):
+        if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening):
             others = [opening]
         if others and not self._own_clause(reading, one):
             return undecided(f"'{others[0]}' comes before the target")
