@@ -144,6 +144,8 @@ def _joined(found: list[Found]) -> list[Found]:
 def _readings(match: re.Match[str]) -> tuple[Date, ...]:
     group = match.groupdict()
     name, year = (group.get("n") or "").casefold().rstrip("."), int(group.get("y") or 0)
+    if group.get("s") == "." and not group.get("d") and "m" in group:
+        return ()  # a decimal number
     if name and not year and group["n"].rstrip(".") in _COMMON_WORDS:
         return ()  # "it may 5 times"
     if year in _BUDDHIST and ("n" not in group or name[0] > "\u0e00"):
@@ -160,6 +162,8 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
         day = (group.get("d") or "0").casefold().replace(" ", "-")
         month = MONTHS[name] if name else int(group.get("m") or 0)
         days = ((month, int(day) if day.isdecimal() else _DAY_WORDS[day]),)
+    if "short" not in group and "年" in match.re.pattern and days[0][1] and not days[0][0]:
+        return ()
     dates = (Date(one, *parts) for one in years for parts in days)
     kept = [
         date for date in dates if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])
@@ -226,7 +230,7 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
 def _answering(found: Sequence[Found], said: Said, asked: set[str]) -> tuple[Found | None, bool]:
     """The date that answers, and whether it surely is meant as the answer; None where it is not clear which of several does.
 
-    The only one; the one with which the reply opens; the one whose clause says most of the question's words.
+    The only one; the only one in bold; the one with which the reply opens; the one whose clause says most of the question's words.
     """
     text = said.text
     edges = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
@@ -240,6 +244,9 @@ def _answering(found: Sequence[Found], said: Said, asked: set[str]) -> tuple[Fou
         alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
     if same:
         return found[0], scores[0] > 0 or alone[0] or said.marked
+    bold = [one for one in found if len(said.bold) == 1 and text[one.start : one.end] in said.bold[0]]
+    if len(bold) == 1:
+        return bold[0], True
     top = max(scores)
     best = [one for one, score in zip(found, scores, strict=True) if score == top and top]
     if alone[0] and (not best or found[0] in best) and not _CLAUSE.search(text, 0, found[0].start):

@@ -32,6 +32,9 @@ _PART = re.compile(r"(?:([ -](?:and|et|y|e|und)[ -])(?:an? |un |una )?|[ -])([^\
 _POINT = re.compile(rf"[ -]point((?:[ -](?:{'|'.join(_ONES[:10])}))+)(?!\w)")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|'(?=[а-яіїє])|[\u0900-\u0dff\u0e30-\u0e4f])*")
 _GAP = re.compile(r"[ -]{0,2}|[ -](?:and|und|y|e|et|na|og|och|i|și|va|lẻ|linh)[ -]|, ")
+_AFTER = re.compile(r"[ -](?:(?:and|et|y|e|und) )?([^\W\d_]{2,30})")
+_BEFORE = re.compile(r"([^\W\d_]{3,30})(?: (?:and|et|y|e|und))?[ -]$")
+_GOES_ON = word_set("komma virgule coma virgula point nonante septante huitante octante", *_PARTS)
 
 _DIGITS = {
     char: value
@@ -85,10 +88,11 @@ def spelled(text: str, language: str) -> list[Spelled]:
 
 
 class _Table(NamedTuple):
-    """longest: how many words an entry may have. spaceless: finds entries where a script has no spaces."""
+    """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries where a script has no spaces."""
 
     values: dict[str, Decimal]
     longest: int
+    stems: frozenset[str]
     spaceless: re.Pattern[str] | None
 
 
@@ -108,8 +112,11 @@ def _table(language: str) -> _Table | None:
         return None
     longest = min(6, max(form.count(" ") for form in values) + 1)
     spaceless = sorted((form for form in values if re.match(f"[{SPACELESS}]", form)), key=len, reverse=True)
+    stems = frozenset(
+        word[: 5 if word.isascii() else 4] for form in values for word in form.split() if len(word) > 3
+    )
     pattern = re.compile("|".join(map(re.escape, spaceless))) if spaceless else None
-    return _Table(values, longest, pattern)
+    return _Table(values, longest, stems, pattern)
 
 
 def _english() -> Iterator[tuple[str, Decimal | int]]:
@@ -212,6 +219,8 @@ def _joined(text: str, entries: list[Spelled], table: _Table, language: str) -> 
             total = _sum(value, second)
             if language == "sw" and value in (100, 1000) and gap == " ":
                 total = value * second  # the multiple stands behind
+            if gap == ", " and value < 1000:
+                break
             if total is None or (language == "en" and gap == " and " and value < 100):
                 torn = total is None
                 break
@@ -232,7 +241,20 @@ def _joined(text: str, entries: list[Spelled], table: _Table, language: str) -> 
                 and text[end : entries[place].start] == " "
             ):
                 value, end, place = value * entries[place].value, entries[place].end, place + 1
-        yield Spelled(value, start, end, cut or torn)
+        yield Spelled(value, start, end, cut or torn or _is_cut(text, start, end, table))
+
+
+def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
+    """Whether a neighbour in words belongs to the number and is not read."""
+    if table.spaceless is not None:
+        return table.spaceless.match(text, end) is not None
+    if re.match(r"-[^\W\d_]", text[end : end + 2]):
+        return True  # "twenty-first"
+    for near in (_AFTER.match(text[end : end + 40]), _BEFORE.search(text[max(0, start - 40) : start])):
+        word = fold(near[1]).removeprefix("و") if near else ""
+        if word in _GOES_ON or (len(word) > 3 and word[: 5 if word.isascii() else 4] in table.stems):
+            return True
+    return False
 
 
 def _east_asian(text: str) -> Iterator[Spelled]:

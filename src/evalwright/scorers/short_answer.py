@@ -6,6 +6,7 @@ undecided. docs/scorers.md#short-answer explains the rules on one page.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -55,6 +56,10 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
 def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
     if found.none:
         return not_attempted(f"{found.rule} is empty")
+    if any(unicodedata.category(char) == "So" for char in found.text) and not any(
+        map(str.isalnum, found.text)
+    ):
+        return undecided("signs only")
     if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
     found = found._replace(text=_without_question(found.text, plain(sample.input)))

@@ -117,6 +117,8 @@ def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
     forms += [(written, end), (written.casefold(), end)]
     if _SPACELESS.match(written):  # the unit, then a particle or the next word
         forms += [(written[:size], end - len(written) + size) for size in range(len(written) - 1, 0, -1)]
+    elif text[end : end + 1].isalpha() and not _SPACELESS.match(text, end):
+        return None  # the beginning of a longer word
     for form, stop in forms:
         if form in names:
             factor, dimension = names[form]

@@ -17,9 +17,8 @@ _CLAUSE = re.compile(r"[,;:.!?(—–…。！、，،؛]|\s-\s|\n|$")
 _OPENINGS = word_set(
     "well oh so the answer is it would be that in short therefore thus hence final i say think also donc hmm"
 )
-_NO_ANSWER = word_set(
-    "one body doubt question matter longer wonder idea way information answer and or but und et y e ou oder o aber mais pero ma и или"
-)
+_NO_ANSWER = word_set("one body doubt question matter longer wonder idea way information answer")
+_BOTH = word_set("and or but und et y e ou oder o aber mais pero ma и или")
 _ECHO = (FUNCTION - word_set("know perhaps maybe likely who what which if sure well")) | word_set(
     "at all really so öyle vậy das statement claim assertion sentence"
 )
@@ -27,6 +26,8 @@ _UNSURE = word_set(
     "doubt if only unless myth maybe perhaps likely unlikely vielleicht peut quiza forse talvez"
 )
 _NOBODY = word_set("nobody none nothing anything neither nor without except instead doubt rather no never")
+_DESPITE = word_set("si doch")
+"""Words that affirm against a question that denies."""
 _WHETHER = re.compile(
     r"(?:\b(?:không|chưa)|หรือไม่|หรือเปล่า|ใช่หรือไม่|ບໍ່|หรือยัง|没有|沒有)(?=\s*[?？。]*\s*$)|是不是|是否|有没有|能不能|会不会|对不对|可不可以"
     r"|true or false|benar atau salah|đúng hay sai|verdadero o falso|vrai ou faux|(?:richtig|wahr) oder falsch|verdadeiro ou falso|对错|참인가 거짓인가|(?:예|네)['\"’”]?\s?(?:/|,|또는|혹은|나)?\s?['\"‘“]?아니[요오]",
@@ -56,6 +57,9 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     question = _WHETHER.sub(" ", question[:600])
     asked = read(plain(question)).tokens
     first = _explicit(parts[0], language) or _echo(parts[0], language)
+    if first and cues(language).denies(asked, question):
+        affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
+        return _against(target, "yes") if affirmed else undecided("a yes or no to a question that denies")
     sides = {side for part in parts if (side := _explicit(part, language))}
     restated = {
         _restated(clause, asked, language) for clause in _CLAUSE.split(_RATHER.sub(r"\1,", parts[0]))[:3]
@@ -96,8 +100,11 @@ def _explicit(text: str, language: str, whole: bool = False) -> str:
     if not tokens or tokens[start] not in yes | no or tokens[start] in both - {"no"}:
         return _echo(text, language) if whole else ""
     side = "no" if tokens[start] in no else "yes"
-    if tokens[start + 1 : start + 2] and tokens[start + 1] in _NO_ANSWER:
+    rest = tokens[start + 1 : start + 3]
+    if rest[:1] and (rest[0] in _BOTH or rest[0] in _NO_ANSWER):
         return ""
+    if not {"not", *yes, *no}.isdisjoint(rest[:1]):
+        return side if rest[0] in (yes if side == "yes" else no) else ""
     clause = fold(_clause(text.strip()).casefold()).split()
     return (
         side

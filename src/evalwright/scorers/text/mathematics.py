@@ -21,9 +21,11 @@ from typing import Any
 from evalwright import bounded
 from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.quantity import Numbers, Tolerance, goals_of
+from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.locate import Said, last_box
 from evalwright.scorers.text.marks import SPACELESS, alternatives
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
@@ -128,6 +130,8 @@ def judge_formula(
 
 def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, number: bool) -> Verdict:
     raw = said.raw or said.text
+    if cues(language).denies(Words(fold(raw[:_MOST_CHARACTERS])).folded_tokens, raw):
+        return undecided("a denial beside a formula")
     found: list[bool | None] = []
     wanted = [sorted(bare(target)) for target in targets]
     parts, alone = stated(raw)
@@ -240,6 +244,9 @@ def _plain_number(text: str, language: str) -> Number | None:
 def _equal(one: Number, other: Number) -> bool | None:
     """Whether two numbers are one, in their units; None where a reading or a rounding decides."""
     pairs = [(a, b) for a in _worths(one) for b in _worths(other)]
+    if one.unit is not None and other.unit is not None and one.unit != other.unit:
+        there = one.unit.of(one.value, other.unit)
+        return there is not None and _close(there, other.value)
     if _close(*pairs[0]):
         return True
     if any(_close(a, b) for a, b in pairs):

@@ -117,6 +117,8 @@ def plain(text: str) -> str:
         text = _LINE_MARK.sub("", text) if items else text
     if _ODD_ASCII.search(text) is not None:
         text = _without_markup(text)
+    if "0's" in text:
+        text = _DECADE.sub("s", text)
     if "^" in text:
         text = _CHARGE.sub(r"\1", text)
     if " : " in text:
@@ -138,6 +140,7 @@ def _one_spelling(text: str) -> str:
 
 _CHARGE = re.compile(r"(?<=[A-Za-z0-9])\^(\d?[+-])(?![\d(])")
 """The charge of an ion: "Ca^2+" is written "Ca2+" too."""
+_DECADE = re.compile(r"(?<=\d0)'s(?!\w)")
 _RATIO = re.compile(r"(?<=\d) : (?=\d)")
 _CITATION = re.compile(r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\]")
 _LINKED_CITATION = re.compile(r"\[(\d{1,3})\]\([^()\s]{0,500}\)")
@@ -146,6 +149,7 @@ _BRACKETS = re.compile(r"[\[\]]")
 _FENCE = re.compile(r"```[A-Za-z0-9_+-]{0,20}(?=\s|$)")
 _LINE_MARK = re.compile(r"(?m)^[ \t]*(?:[*+•-]|#{1,6}|>)[ \t]+")
 _NEXT_ITEM = re.compile(r"\n[ \t]*(?:[*+•-]|\d{1,2}[.)])[ \t]+")
+_SUBSCRIPT = re.compile(r"(?<=[A-Za-z])_(?=\d)")
 _SUPERSCRIPT_TAG = re.compile(r"<sup>\s?([^<>]{1,12})</sup>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
@@ -186,7 +190,7 @@ def _without_markup(text: str) -> str:
     if "*" in text:
         text = _STAR.sub("", _POWER.sub("^", text).replace("**", ""))
     if "_" in text:
-        text = _UNDERSCORE.sub("", text)
+        text = _SUBSCRIPT.sub("", _UNDERSCORE.sub("", text))
     return text.replace("|", " ").strip()
 
 
