@@ -66,6 +66,7 @@ def values(text: str, language: str = "en") -> list[tuple[float, ...]]:
         ("mia tatu sitini na sita", "sw", [(366,)]),
         ("one sixth", "en", [(1 / 6,)]),
         ("half a million", "en", [(5e5,)]),
+        ("23 pairs", "en", [(46, 23)]),
         ("330 ± 1 m", "en", [(330,)]),
         ("version 1.2.3", "en", []),
         ("KM3NeT and 3I", "en", []),

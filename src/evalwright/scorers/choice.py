@@ -56,7 +56,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     )
     if normalise != "none" or answer.choice is not None:
         return score  # the text says nothing of it
-    return with_evidence(score, answer.text, said(answer.text).raw, [sample.choices[predicted]])
+    return with_evidence(score, answer.text, said(answer.text, sample.input).raw, [sample.choices[predicted]])
 
 
 def _chosen(sample: Sample, answer: Answer) -> str:

@@ -142,7 +142,7 @@ class _Reader:
 
     def choice(self, text: str) -> tuple[int, str]:
         """The option that a reply chooses, and how it was found."""
-        found = said(text, self._holds)
+        found = said(text, self.question, self._holds)
         bare = found.text.strip(" .()\"'*。")
         if not any(map(str.isalnum, bare)):
             return NOT_EXTRACTED, "the answer is empty"

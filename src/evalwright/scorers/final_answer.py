@@ -38,7 +38,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     holds = _HOLDS.get(kind)
-    found = said(answer.text, holds)
+    found = said(answer.text, sample.input, holds)
     if not found.marked:
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
         found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
@@ -66,7 +66,7 @@ def _choice(sample: Sample, text: str, language: str) -> Score:
         return Score(0.0, "not_extracted", how, parts)
     right = predicted in sample.gold
     score = Score(float(right), "correct" if right else "incorrect", how, parts)
-    return with_evidence(score, text, said(text).raw, [sample.choices[predicted]])
+    return with_evidence(score, text, said(text, sample.input).raw, [sample.choices[predicted]])
 
 
 def _number(sample: Sample, found: Said, language: str) -> Score:

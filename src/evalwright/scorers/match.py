@@ -222,8 +222,19 @@ def _ends(token: str, word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def same_word(one: str, other: str) -> bool:
-    """Whether a word is a slip, a transliteration of another: never where one vowel makes another word."""
+    """Whether a word is a slip, a transliteration or (in Cyrillic) a case of another: never where one vowel makes another word."""
     if abs(len(one) - len(other)) > 3 or one[:1].isdigit() or any(map(str.isdigit, one + other)):
+        return False
+    if "а" <= other[0] <= "ї":
+        common = next(
+            (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+            min(len(one), len(other)),
+        )
+        return common >= max(4, len(other) - 2) and len(one) - common <= 3
+    if (
+        not (one.isascii() and other.isascii() and one[0] == other[0])
+        and _sounds(one)[0] != _sounds(other)[0]
+    ):
         return False
     return _sounds(one) == _sounds(other) or (min(len(one), len(other)) >= 5 and _slip(one, other))
 
@@ -236,12 +247,14 @@ def _sounds(word: str) -> str:
 
 
 def _slip(one: str, other: str) -> bool:
-    """Whether a letter inside is doubled, left out or too many."""
+    """Whether two letters are swapped, or one inside is doubled, left out or too many."""
     if abs(len(one) - len(other)) > 1 or one[0] != other[0]:
         return False
     at = next(
         (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
+    if len(one) == len(other):
+        return one[at + 2 :] == other[at + 2 :] and one[at : at + 2] == other[at : at + 2][::-1]
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
     inside = 1 < at < len(longer) - 1 and len(longer) >= 7
     return longer[:at] + longer[at + 1 :] == shorter and (longer[at] == longer[at - 1] or inside)
@@ -374,6 +387,8 @@ def is_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
 
 def _is_near(content: Sequence[str], target: Target) -> bool:
     wanted = set(target.tokens) - FUNCTION
+    if not target.text.isascii() and "".join(target.tokens) in "".join(content):
+        return True
     if any(map(str.isdigit, target.text)) or any(
         _resembles(token, word) for token in content for word in wanted
     ):

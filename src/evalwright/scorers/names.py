@@ -42,6 +42,10 @@ _MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talv
 _SUPPOSED = word_set("might could may would")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
 _JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
+_RENAMED = word_set(
+    "called known renamed named nicknamed aka alias formerly previously originally now today genannt bekannt heute ehemals connu appele",
+    "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
+)
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES = 12, 60, 8
 _WITH, _THOUGH = re.compile("(?:[와과]|이나|거나)$"), re.compile("지만$")
@@ -353,6 +357,8 @@ class Names:
             return undecided(_NOTHING)
         if all(differs_in_digits(tokens, target.tokens) for target in self.targets):
             return incorrect(f"'{shortened(text)}' has other digits than the target")
+        if not _RENAMED.isdisjoint(tokens):
+            return undecided("perhaps another name of it")
         explained = opening and self._is_other(opening) and not self.cues.aside.isdisjoint(tokens)
         if is_near(content, self.targets) and not explained:
             return undecided("something like a target")

@@ -20,7 +20,7 @@ from evalwright.scorers.units import Unit, parse_unit, table, unit_after
 
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
-    r"(?:\d{1,3}(?:[ '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?|\d{1,40}(?:[.,_']\d{1,40}){0,12}|\.\d{1,30})"
+    r"(?:(?P<spaced>\d{1,3}(?:[ '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}|\.\d{1,30})"
 )
 _POWER = re.compile(r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?|[eE]([-+]?\d{1,3})(?![\w.])")
 _OF_TEN = re.compile(r"\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?")
@@ -28,6 +28,7 @@ _FRACTION = re.compile(
     r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|[A-Za-zÀ-ӿ_]|/)|分の([1-9]\d{0,3})|분의 ?([1-9]\d{0,3})"
 )
 _MIXED = re.compile(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
+_ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
 _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
 _NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
 """What after digits makes them a part of something else ("3D5", "KM3NeT", "1/0")."""
@@ -51,6 +52,7 @@ _MYRIADS = re.compile(
 _MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
 _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
 _DECIMAL_COMMA = word_set("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca")
+_PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
 _BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
 _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
 _BOUND = re.compile(
@@ -61,15 +63,15 @@ ABOUT = re.compile(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['about']}(?: the| of)?\s?[$€£]?$", re.IGNORECASE
 )
 _ABOUT_AFTER = re.compile(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
-_PI = Decimal("3.14159265358979323846264338327950288")
 _JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
+_PI = Decimal("3.14159265358979323846264338327950288")
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number in a text: its readings, its place (with the unit), its unit, the worth of its last digit, its significant digits.
 
-    word: written in words. about, bound: with "about", with "at least" or as a part of a range.
+    ordinal: "5th". word: written in words. about, bound: with "about", with "at least" or as a part of a range.
     """
 
     values: tuple[Decimal, ...]
@@ -78,6 +80,7 @@ class Number:
     unit: Unit | None = None
     step: Decimal = Decimal(1)
     figures: int = 0
+    ordinal: bool = False
     word: bool = False
     about: bool = False
     bound: bool = False
@@ -114,7 +117,7 @@ def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
 
 def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
     written, start, end = match.group(), match.start(), match.end()
-    values = _readings(written, language)
+    values = _readings(written, match["spaced"] is not None, language)
     decade = text[end : end + 1] == "s" and len(written) == 4 and written.endswith("0")
     if (
         not values
@@ -143,6 +146,8 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
         values, end = (Decimal(1).scaleb(int(power[1].replace("−", "-"))),), power.end()
     elif text[end : end + 1] == "π":
         values, figures, end = tuple(value * _PI for value in values), 30, end + 1
+    if ordinal := _ORDINAL.match(text, end):
+        return Number(values, start, ordinal.end(), step=step, figures=figures, ordinal=True)
     if uncertain := _UNCERTAINTY.match(text, end):
         end = uncertain.end()
     number = _with_unit(Number(values, start, end, step=step, figures=figures), text, language)
@@ -169,6 +174,8 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
             power = 12
         values, step = tuple(value.scaleb(power) for value in values), step.scaleb(power)
         end = word.end() + (form in _ABBREVIATED and text[word.end() : word.end() + 1] == ".")
+    if (pairs := _PAIRS.match(text, end)) is not None:
+        values, end = (*(2 * value for value in values), *values), pairs.end()
     unit = unit_after(text, end)
     if unit is None:
         money = parse_unit(before) if before and before in "$€£¥₹" else None
@@ -190,7 +197,7 @@ def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]
 
 
 def _together(found: Sequence[Number], text: str) -> list[Number]:
-    """With "1 h 30 min" as one number."""
+    """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be read."""
     out: list[Number] = []
     for one in found:
         last = out[-1] if out else None
@@ -211,6 +218,9 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
                 added = one.unit.of(one.value, last.unit) or Decimal(0)
                 values = tuple(value + added for value in last.values)
                 out[-1] = replace(last, values=values, end=one.end, figures=9, step=Decimal(0))
+                continue
+            if one.start == last.end:
+                out[-1] = replace(last, end=one.end, bound=True)
                 continue
         out.append(one)
     return out
@@ -239,10 +249,12 @@ def _ratio(above: str, below: str) -> Decimal:
         return Decimal(above) / Decimal(below)
 
 
-def _readings(written: str, language: str) -> tuple[Decimal, ...]:
+def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
     """The values that digits with separators may have, the likeliest first; none for what is no number (a version, a date)."""
     comma = has_decimal_comma(language)
     text = re.sub(r"[ '_]", "", written)
+    if spaced:
+        return (Decimal(text.replace(",", ".")),)
     marks = [char for char in text if char in ".,"]
     if not marks:
         return (Decimal(text),)

@@ -18,6 +18,7 @@ from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
 
@@ -27,6 +28,8 @@ _SUM = re.compile(r"\d ?[-+*×·x^] ?\d")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
+_MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
+"""What is measured and not counted, so that a round number may be a rounded one."""
 _MOST_UNKNOWN = 3
 """Words of a number's sentence that are neither small ones nor the question's."""
 _BUDDHIST = 543
@@ -116,9 +119,10 @@ def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) 
     asked = asked or next((one.unit for _, numbers in found for one in numbers if one.unit), None)
     out = []
     for target, numbers in found:
-        if len(numbers) != 1 or numbers[0].bound:
+        cardinals = [one for one in numbers if not one.ordinal]
+        if len(cardinals) != 1 or cardinals[0].bound:
             continue
-        one = numbers[0]
+        one = cardinals[0]
         whole = one.value == int(one.value)
         year = whole and one.unit is None and asked is None and 1000 <= one.value <= 2100
         figures = len(one.value.normalize().as_tuple().digits)
@@ -191,7 +195,7 @@ class Numbers:
 
     def _answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, the question's, or what an equation starts from."""
-        numbers = list(find_numbers(text, self.language))
+        numbers = [one for one in find_numbers(text, self.language) if not one.ordinal]
         years_only = [one for one in numbers if _looks_like_year(one)]
         if self.year:
             numbers = years_only or numbers
@@ -327,6 +331,8 @@ class Numbers:
         if value == -wanted:
             return "unsure" if one.figures > 2 else "wrong"
         off, whole = _off(value, wanted), value == int(value) and goal.value == int(goal.value)
+        if whole and abs(wanted) < 100 and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES):
+            return "unsure" if one.about and off <= _MUCH else "wrong"  # a count
         if (
             converted
             and one.figures >= 3
@@ -352,6 +358,8 @@ class Numbers:
             and (not whole or abs(wanted) >= 10**6)
         ):
             return "right"
+        if figures < goal.figures and off <= _LITTLE:
+            return "unsure"
         return "unsure" if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded) else "wrong"
 
 

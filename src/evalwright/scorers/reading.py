@@ -99,7 +99,7 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
 def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has another of its kind."""
     language = language_of(sample) or "en"
-    found = said(answer.text, lambda text: bool(find_numbers(text, language)))
+    found = said(answer.text, sample.input, lambda text: bool(find_numbers(text, language)))
     region = found.last or found.text
     numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(region, language)
     if not numbers:
@@ -118,7 +118,7 @@ def _in_unit(one: Number, unit: str) -> Decimal:
 
 def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
     """A number as above, another formula in one spelling."""
-    found = said(answer.text)
+    found = said(answer.text, sample.input)
     raw = found.raw if found.marked else found.last or found.raw
     if not found.marked and len(raw) > _MOST_UNMARKED:
         return ""
@@ -133,7 +133,7 @@ def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
 
 def _text(sample: Sample, answer: Answer, **_: Any) -> str:
     """The words, without case, marks and the space around them; "" for an answer that declines."""
-    found = said(answer.text)
+    found = said(answer.text, sample.input)
     return "" if declines(found.text) else _words(found)
 
 

@@ -45,7 +45,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     judge, symbols = _judge(sample)
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
         return correct("a target as written").outcome()
-    found = said(answer.text)
+    found = said(answer.text, sample.input)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
     score = _verdict(found, sample, judge).outcome()
@@ -189,7 +189,7 @@ def _is_number(target: str, language: str) -> bool:
     """Whether a target of no stated type is nothing but a number, with its unit."""
     text = plain(target)
     numbers = find_numbers(text, language)
-    if len(numbers) != 1:
+    if len(numbers) != 1 or numbers[0].ordinal:
         return False
     around = text[: numbers[0].start] + text[numbers[0].end :]
     return not any(map(str.isalnum, around))

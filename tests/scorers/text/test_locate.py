@@ -31,6 +31,7 @@ def test_a_change_of_mind_overrules_what_stands_before_it(reply: str, text: str)
 
 def test_a_conclusion_a_repeated_question_and_an_invented_one() -> None:
     assert said("Lyon is large. Nice is warm.\nSo it is Paris.").last == "So it is Paris."
-    assert said("Question: Where?\nAnswer: Paris").text == "Paris"
+    assert said("Question: Where?\nAnswer: Paris", "Where?").text == "Paris"
+    assert said("Question: Who was it?\nAnswer: Paris", "Where is it?").text == ""
     assert said("Paris\n\nPregunta: ¿Quién?\nRespuesta: Luis").text == "Paris"
     assert said('{"answer": null}').none

@@ -334,7 +334,7 @@ def _matching(call: Call) -> Made:
 
 def _contains(sample: Sample, text: str) -> Score:
     """Whether what a reply claims, or without a claim all of it, has the target among its words or numbers."""
-    found, language = said(text), str(sample.metadata["language"])
+    found, language = said(text, sample.input), str(sample.metadata["language"])
     wanted = find_numbers(plain(sample.target), language)
     if len(wanted) == 1 and not any(map(str.isalpha, sample.target)):
         right = any(one.value == wanted[0].value for one in find_numbers(found.text[:8000], language))

@@ -32,6 +32,7 @@ _NEXT = re.compile(
     r"[^\n]{1,80}(?P<next>\n+[^\n]{1,300}\n{1,2}[ \t]{0,4}\(?A[.):、][^\n]{0,200}\n{1,2}[ \t]{0,4}\(?B[.):、])"
 )
 """A short first line, and after it another question with its options."""
+_ASKED = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
 _NAMES = rf"{alternatives('field')}|{alternatives('label')}"
 _TAG = re.compile(rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]", re.IGNORECASE)
 _PAIR = re.compile(
@@ -72,6 +73,11 @@ _OPENS_LINE = re.compile(r"[\s#*>_|【「(-]{0,8}$")
 _SELF = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])")
 """An "A:" that is no option."""
 _SKIPPED = " \t\r\n:：*_=>→"
+_JUDGED = re.compile(
+    rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
+    re.IGNORECASE,
+)
+"""What a sentence about an answer goes on with, where it does not give it: "the answer is correct"."""
 _DENIED = words("false") | words("negation") - {"a", "la", "na", "ne", "n", "o", "si", "sio"}
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
 _BRACE = re.compile(r"(?<!\\)[{}]")
@@ -109,12 +115,12 @@ class _Claim(NamedTuple):
     rule: str
 
 
-def said(reply: str, holds: Callable[[str], bool] | None = None) -> Said:
-    """Where the answer is.
+def said(reply: str, question: str = "", holds: Callable[[str], bool] | None = None) -> Said:
+    """Where the answer is. question: what was asked; a repetition of it is no answer, nor is the answer to another.
 
     holds: whether a plain text may be an answer of the kind that is looked for; a claim that does not hold one is passed over.
     """
-    text = own_part(reply)
+    text = own_part(reply, question)
     if (field := _field(text)) is not None:
         return field
     bold = tuple(dict.fromkeys(plain(found).strip() for found in _BOLD.findall(text)))
@@ -184,6 +190,9 @@ def _marked(text: str, mark: re.Match[str]) -> _Claim | None:
     start = mark.end() + len(text[mark.end() :]) - len(text[mark.end() :].lstrip(_SKIPPED))
     end = text.find("\n", start)
     end = len(text) if end < 0 else end
+    colon = not groups or (groups.get("link") or "").strip()[-1:] in (*":：៖】」=>→⇒", "")
+    if not colon and _JUDGED.match(text, start):
+        return None
     return _Claim(mark.start(), start, end, f"after '{mark.group().strip(' *#_>|').strip()}'")
 
 
@@ -198,18 +207,29 @@ def _concluding(text: str) -> str:
     return ""
 
 
-def own_part(reply: str) -> str:
-    """The reply without the questions that a model invents after its answer."""
+def own_part(reply: str, question: str = "") -> str:
+    """The reply without a repeated question before its answer and invented ones after it."""
     text = reply.strip()
     if len(text) > MOST_CHARACTERS:
         half = MOST_CHARACTERS // 2
         # A number or name that is cut in two must not be read as a shorter one.
         head, tail = text[:half].rsplit(None, 1), text[-half:].split(None, 1)
         text = f"{head[0]}\n\n{tail[-1]}"
+    if (asked := _ASKED.match(text)) is not None:
+        found = (mark for pattern in (*_MARKS, _SELF) if (mark := pattern.search(text, asked.end())))
+        label = min(found, key=lambda mark: mark.start(), default=None)
+        if question and label is not None and not _same_question(text[asked.end() : label.start()], question):
+            return ""
+        text = text[label.end() :].strip() if label is not None and not question else text
     cut = _CUT.search(text, 1) or _NEXT.match(text)
     end = cut.start("next") if cut and cut.re is _NEXT else cut.start() if cut else 0
     text = text[:end].rstrip() if text[:end].strip() else text
     return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
+
+
+def _same_question(one: str, other: str) -> bool:
+    left, right = (set(fold(plain(text).casefold()).split()) for text in (one[:2000], other[:2000]))
+    return len(left & right) * 10 >= 9 * len(right)
 
 
 def lines(text: str) -> list[str]:
@@ -265,6 +285,8 @@ def _field(text: str) -> Said | None:
     value = known.get(name)
     if name and (value is None or value == ""):
         return Said("", f"the field '{name}'", True, none=True)
+    if isinstance(value, list) and value and all(isinstance(one, str | int | float) for one in value):
+        value = ", ".join(map(str, value))
     if isinstance(value, str | int | float):
         text = str(value).casefold() if isinstance(value, bool) else str(value)
         return Said(plain(text), f"the field '{name}'", True, raw=text)

@@ -235,7 +235,7 @@ def _plain_number(text: str, language: str) -> Number | None:
     text = _FRACTION.sub(r"\\frac{\1}{\2}", _ASSIGNED.sub("", text.strip().strip("$").strip()))
     text = plain(text).rstrip(" .,:;=").lstrip(" ,:;=")
     found = find_numbers(text, language) if not _RANGE.fullmatch(text) else ()
-    if len(found) != 1 or found[0].bound or found[0].about:
+    if len(found) != 1 or found[0].ordinal or found[0].bound or found[0].about:
         return None
     rest = text[: found[0].start] + " " + text[found[0].end :]
     return None if re.search(r"[^\s()\[\]$€£.°]", re.sub(r"^\s*[-+]", "", rest)) else found[0]
