@@ -29,7 +29,7 @@ from evalwright.scorers.match import (
     script_of,
     without_tag,
 )
-from evalwright.scorers.text.cues import cues, months, words
+from evalwright.scorers.text.cues import cues, last_revision, months, words
 from evalwright.scorers.text.declining import declining_clause
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
@@ -46,6 +46,7 @@ _RENAMED = word_set(
     "called known renamed named nicknamed aka alias formerly previously originally now today genannt bekannt heute ehemals connu appele",
     "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
 )
+_AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES = 12, 60, 8
 _WITH, _THOUGH = re.compile("(?:[와과]|이나|거나)$"), re.compile("지만$")
@@ -98,12 +99,16 @@ class Names:
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
-        verdict = self._sentences(said)
+        if self.is_target(said.text) and not said.after and not said.before:
+            return correct(f"'{shortened(said.text)}' is a target as written")
+        verdict = self._items(said.text) or self._sentences(said)
         reading = self._read(said.text)
         denied = not self._mentions(reading) and self.cues.denies(reading.tokens, said.text)
         if verdict.label == "incorrect" and denied:
             return undecided("something is denied, and no target is named")
         if said.marked and verdict.label != "undecided":
+            if self._denied_in([said.after]) or last_revision(said.after) or declining_clause(said.after):
+                return undecided(f"{verdict.why}, and something else after it")
             opening = (
                 self.sentence(lines(said.before)[0])
                 if "after '" in said.rule and lines(said.before)
@@ -115,7 +120,26 @@ class Names:
                 and opening.verdict.label not in (verdict.label, "undecided")
             ):
                 return undecided(f"{verdict.why}, and something else at the beginning")
+        bold = said.bold[0] if verdict.label == "undecided" and len(said.bold) == 1 else ""
+        if bold and self.is_target(bold) and not self._denied_in([said.text]):
+            return correct(f"'{bold}' in bold is a target")
         return verdict
+
+    def _items(self, text: str) -> Verdict | None:
+        """A target of several things ("red, green and blue") against a list of things; None where it is no such target or reply."""
+        for target in self.targets if len(text) <= 300 else ():
+            wanted, given = (
+                [
+                    " ".join(self._read(one).tokens).removeprefix("the ").removeprefix("and ")
+                    for one in _AND.split(whole)
+                ]
+                for whole in (plain(target.text), text.strip(" ."))
+            )
+            if min(len(wanted), len(given)) < 2 or max(len(one.split()) for one in (*wanted, *given)) > 4:
+                continue
+            if sorted(given) == sorted(wanted):
+                return correct("all the things of a target")
+        return None
 
     # -- several sentences
 
@@ -128,11 +152,17 @@ class Names:
         if not kept:
             declined = declining_clause(said.text)
             return not_attempted(f"gives no answer: {declined}") if declined else undecided(_NOTHING)
-        chosen = first = kept[0]
+        first, last = kept[0], found[-1]
+        if last.sure and said.last:
+            clash = first.bare and first.sure and first.verdict.label != last.verdict.label
+            return undecided("a beginning and an end that differ") if clash else last.verdict
+        chosen = first
         if not (first.sure and first.bare):
             sure = [one for one in kept if one.sure]
             most = max((one.shared for one in sure), default=0)
             about = [one for one in sure if one.about or 0 < one.shared == most]
+            if not first.sure and (first.named or first.about or not sure):
+                return first.verdict
             if len({one.verdict.label for one in about or sure}) > 1 or not (about or first.sure):
                 return undecided("sentences that differ")
             chosen = (about or sure)[0]
@@ -242,6 +272,8 @@ class Names:
         others = (
             [opening] if opening and self._is_other(opening) else self._names(reading, 0, len(tokens), found)
         )
+        if others and not _RENAMED.isdisjoint(tokens):
+            return undecided("perhaps another name of it")
         if others and (denied or others[0] == opening or others[0] in reading.cased[: found[0].start]):
             return incorrect(f"'{others[0]}' is given, and not the target")
         if denied and len(tokens) <= 6:
@@ -269,6 +301,12 @@ class Names:
         joint = after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、"))
         if joint and self._names(reading, one.end, one.end + 3, found):
             return undecided("another thing is joined to the target")
+        if (
+            one.start
+            and re.search(r"[(（]", reading.gaps[one.start])
+            and script_of(reading.text) not in CASED
+        ):
+            return undecided("the target is in brackets")
         return correct(
             f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
         )
@@ -363,7 +401,7 @@ class Names:
         if is_near(content, self.targets) and not explained:
             return undecided("something like a target")
         if opening or (len(content) <= 4 and self._is_bare(text)):
-            return incorrect(f"'{shortened(opening or text)}' is none of the targets")
+            return self._bare_other(opening or text)
         short = len(content) <= (8 if script in _SPACELESS else 2 if script in CASED else 3)
         if (
             (self.common or script not in CASED)
@@ -375,6 +413,16 @@ class Names:
         if not self.common and script in CASED and (name := self._only_name(reading)):
             return incorrect(f"'{name}' is given, and no target")
         return undecided(_NOTHING)
+
+    def _bare_other(self, name: str) -> Verdict:
+        """A bare name that is none of the targets; one that may be a symbol, an abbreviation or a nickname of a target is open."""
+        tokens, letters = read(name).tokens, "".join(name.split())
+        symbol = re.fullmatch(r"[A-Z][a-z]?|[A-Z]{2,5}", letters) and not all(
+            len(one.text) <= 3 or one.text.isupper() for one in self.targets
+        )
+        if symbol or (len(tokens) > 2 and tokens[0] == "the" and letters[3:4].isupper()):
+            return undecided(f"'{shortened(name)}' may be short for a target or another name of it")
+        return incorrect(f"'{shortened(name)}' is none of the targets")
 
     def _only_name(self, reading: Reading) -> str:
         """The name that is all that a sentence gives up to its first comma or the like; "" where it says more."""
