@@ -19,12 +19,10 @@ _PART = re.compile(
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 _UNITS = {
     "usd": "dollars",
-    "dollar": "dollars",
-    "dollars": "dollars",
-    "token": "tokens",
-    "tokens": "tokens",
-    "request": "requests",
-    "requests": "requests",
+    **{
+        one: f"{one.removesuffix('s')}s"
+        for one in ["dollar", "dollars", "token", "tokens", "request", "requests"]
+    },
 }
 _PRICE = re.compile(
     r"^(?:(?P<name>.*)=)?\s*\$?(?P<into>[\d.]+)\s*/\s*\$?(?P<out>[\d.]+)\s*(?:USD)?\s*(?:per\s+(?:1M|million)(?:\s+tokens)?)?$",

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
-EXAMPLE = """id,question,answer
-lesotho,Which country is completely surrounded by South Africa?,Lesotho
-abuja,Which city became the capital of Nigeria in 1991?,Abuja
-mali,Which empire did Mansa Musa rule?,Mali Empire
-lua,In which country was the programming language Lua created?,Brazil
-scurvy,Which disease comes from a lack of vitamin C?,scurvy
-chromosomes,How many chromosomes are in a human body cell?,46
-sputnik,In which year was Sputnik 1 launched?,1957
-robot,From which language does the word robot come?,Czech
-"""
+EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(encoding="utf-8")
 """Questions to begin with, to be replaced by one's own."""
 
 _WORDS = frozenset(
