@@ -19,7 +19,7 @@ def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
     """
     from evalwright.analysis.confidence import confidence_of
     from evalwright.api import open_run
-    from evalwright.reports.documents.confidence import confidence_document
+    from evalwright.reports.documents.analysis import confidence_document
 
     found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]
     print_result(

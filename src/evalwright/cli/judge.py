@@ -136,7 +136,7 @@ def agreement(
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
-    from evalwright.reports.documents.panel import agreement_document
+    from evalwright.reports.documents.judges import agreement_document
     from evalwright.reports.markdown import to_markdown
 
     found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
@@ -166,7 +166,7 @@ def bias(runs: tuple[str, ...], scorer: str, level: float, runs_folder: str, as_
     """
     from evalwright.analysis.judge_validation.biases import judge_biases
     from evalwright.api import open_run
-    from evalwright.reports.documents.biases import biases_document
+    from evalwright.reports.documents.judges import biases_document
 
     found = judge_biases([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
     print_result(as_json, [one.as_dict() for one in found], biases_document(found))
