@@ -9,26 +9,10 @@ from typing import Any
 EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(encoding="utf-8")
 """Questions to begin with, to be replaced by one's own."""
 
-_WORDS = frozenset(
-    [
-        "and",
-        "else",
-        "false",
-        "for",
-        "if",
-        "in",
-        "is",
-        "none",
-        "not",
-        "or",
-        "recursive",
-        "row",
-        "true",
-        "False",
-        "None",
-        "True",
-    ]
-)
+_WORDS = frozenset([
+    "and", "else", "false", "for", "if", "in", "is", "none", "not", "or", "recursive", "row", "true", "False",
+    "None", "True",
+])  # fmt: skip
 
 
 def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) -> str:
