@@ -68,7 +68,7 @@ def view(
 def site(runs: tuple[str, ...], runs_folder: str, into: str, title: str | None) -> None:
     """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked at."""
     from evalwright.api import open_run
-    from evalwright.reports.explorer.site import write_site
+    from evalwright.reports.explorer.page import write_site
 
     opened = [open_run(run, runs_folder) for run in runs]
     page, warnings = write_site(
