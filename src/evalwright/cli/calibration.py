@@ -20,7 +20,7 @@ def calibration(runs: tuple[str, ...], as_json: bool, **_: Any) -> int:
     The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options. No request is sent.
     """
     from evalwright.analysis.confidence import confidence_of
-    from evalwright.reports.documents.confidence import confidence_document
+    from evalwright.reports.documents.analysis import confidence_document
 
     found = [(run, confidence_of(run)) for run in opened(*runs)]
     print_result(

@@ -122,7 +122,7 @@ def agreement(runs: tuple[str, ...], scorer: str, level: float, **given: Any) ->
     RUNS is one run whose scorer uses several judges, or several runs with the same answers (`evalwright score`).
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
-    from evalwright.reports.documents.panel import agreement_document
+    from evalwright.reports.documents.judges import agreement_document
     from evalwright.reports.markdown import to_markdown
 
     found = judges_agreement(opened(*runs), scorer=scorer, level=level)
@@ -142,7 +142,7 @@ def bias(runs: tuple[str, ...], scorer: str, level: float, as_json: bool, **_: A
     Position needs `judge-pair`; self-preference runs of the judge's own model and of another, scored by several judges.
     """
     from evalwright.analysis.judge_validation.biases import judge_biases
-    from evalwright.reports.documents.biases import biases_document
+    from evalwright.reports.documents.judges import biases_document
 
     found = judge_biases(opened(*runs), scorer=scorer, level=level)
     print_result(as_json, [one.as_dict() for one in found], biases_document(found))

@@ -181,7 +181,7 @@ def index(runs_folder: str, check: bool) -> int:
 def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool) -> int:
     """Check that runs are whole: damage, missing samples and tasks, failures, tasks that have changed. FOLDER: of runs, or another program's."""
     from evalwright.analysis.run_checks import check_run, runs_in
-    from evalwright.reports.documents.checks import checks_document
+    from evalwright.reports.documents.registry import checks_document
 
     settings = {"task_root": list(task_root)} if task_root else {}
     found = []

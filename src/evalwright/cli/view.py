@@ -53,7 +53,7 @@ def view(runs: tuple[str, ...], html: str | None, port: int | None, title: str |
 @TITLE
 def site(runs: tuple[str, ...], into: str, title: str | None, **_: Any) -> None:
     """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked at."""
-    from evalwright.reports.explorer.site import write_site
+    from evalwright.reports.explorer.page import write_site
 
     shown = opened(*runs)
     page, warnings = write_site(shown, Path(into), title=title or _title(shown), progress=_progress)

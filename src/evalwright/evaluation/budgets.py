@@ -18,13 +18,9 @@ _PART = re.compile(
 )
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 _UNITS = {
-    "usd": "dollars",
-    "dollar": "dollars",
-    "dollars": "dollars",
-    "token": "tokens",
-    "tokens": "tokens",
-    "request": "requests",
-    "requests": "requests",
+    **dict.fromkeys(("usd", "dollar", "dollars"), "dollars"),
+    **dict.fromkeys(("token", "tokens"), "tokens"),
+    **dict.fromkeys(("request", "requests"), "requests"),
 }
 _PRICE = re.compile(
     r"^(?:(?P<name>.*)=)?\s*\$?(?P<into>[\d.]+)\s*/\s*\$?(?P<out>[\d.]+)\s*(?:USD)?\s*(?:per\s+(?:1M|million)(?:\s+tokens)?)?$",

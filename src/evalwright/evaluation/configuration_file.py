@@ -27,7 +27,7 @@ from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import ordinary
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
-from evalwright.evaluation.origins import FILES, proposed, require_allowed
+from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
@@ -169,7 +169,7 @@ class _Reader:
             out["overrides"] = _without(nested(whole["overrides"]), nested(flags["overrides"]))
         own = out.get("models")
         if own is not None:
-            out["models"] = [_without(spec, {"arguments": arguments}) for spec in _listed(own)]
+            out["models"] = [_without(spec, {"arguments": arguments}) for spec in listed(own)]
         return {**out, "common": _without(out.get("common", {}), arguments)}
 
     def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
@@ -205,13 +205,13 @@ class _Reader:
             if key == "limit":
                 check_limit(value, f"{self.at((key,))}: ")
         if key in _TEXTS:
-            for i, entry in enumerate(_listed(value)):
+            for i, entry in enumerate(listed(value)):
                 self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
-            return tuple(map(self._plugin, _listed(value)) if key == "plugins" else _listed(value))
+            return tuple(map(self._plugin, listed(value)) if key == "plugins" else listed(value))
         if key == "tasks":
-            return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(_listed(value)))
+            return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(listed(value)))
         if key == "models":
-            return tuple(self._model(entry, ("models", i)) for i, entry in enumerate(_listed(value)))
+            return tuple(self._model(entry, ("models", i)) for i, entry in enumerate(listed(value)))
         if key == "roles":
             return {role: self._model(entry, ("roles", role)) for role, entry in value.items()}
         if key == "tree":
@@ -246,7 +246,7 @@ class _Reader:
                 out[key] = self._beside(value, here)
             elif here in FILES:
                 several = [
-                    str(self.path.parent / one) if isinstance(one, str) else one for one in _listed(value)
+                    str(self.path.parent / one) if isinstance(one, str) else one for one in listed(value)
                 ]
                 out[key] = several if isinstance(value, (list, tuple)) else several[0]
             else:
@@ -302,7 +302,3 @@ def _without(value: Any, over: Mapping[str, Any]) -> Any:
         if key not in over or (isinstance(item, Mapping) and isinstance(inner, Mapping)):
             out[key] = _without(item, inner) if isinstance(inner, Mapping) else item
     return out
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -129,7 +129,7 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
     digest = hashlib.sha256(ordinary(file).read_bytes())
     for setting in settings:
         if setting.path == ("plugins",):
-            for name in _listed(setting.value):
+            for name in listed(setting.value):
                 try:
                     digest.update(b"\0" + hashlib.sha256(ordinary(folder / str(name)).read_bytes()).digest())
                 except OSError:
@@ -147,12 +147,12 @@ def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> I
     if isinstance(dialect, Mapping) and dialect.get("trust"):
         yield Setting(("dialect", "trust"), dialect["trust"])
     yield from _files(values.get("overrides"), folder, ("overrides",))
-    for i, task in enumerate(_listed(values.get("tasks") or ())):
+    for i, task in enumerate(listed(values.get("tasks") or ())):
         if Path(str(task)).suffix in (".yaml", ".yml") and not is_within(
             folder / str(task), folder, Path.cwd()
         ):
             yield Setting(("tasks", i), task)
-    models = _listed(values.get("models") or ())
+    models = listed(values.get("models") or ())
     specs: list[tuple[KeyPath, Any]] = [(("models", i), spec) for i, spec in enumerate(models)]
     names = {_provider_of(spec) for _, spec in specs}
     roles = values.get("roles")
@@ -181,8 +181,8 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
     if name == "base_url":
         return _is_harmless(text, names)
     if name == "replicas":
-        listed = text.split(",") if isinstance(value, str) else _listed(value)
-        settings = [one if isinstance(one, Mapping) else {"base_url": one} for one in listed]
+        several = text.split(",") if isinstance(value, str) else listed(value)
+        settings = [one if isinstance(one, Mapping) else {"base_url": one} for one in several]
         return isinstance(value, int) or all(
             _is_safe(str(key), its, names) for one in settings for key, its in one.items()
         )
@@ -211,10 +211,11 @@ def _files(value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()) ->
         for key, item in value.items():
             yield from _files(item, folder, (*at, str(key)), (*path, *str(key).split(".")))
     elif path in FILES and any(
-        has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd()) for one in _listed(value)
+        has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd()) for one in listed(value)
     ):
         yield Setting(at, value)
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """A value that may be one or a list of them, as a list."""
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -20,7 +20,7 @@ from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.objects import ModelLike, Objects
 from evalwright.evaluation.planning import check_able
-from evalwright.evaluation.running import interruptible, run_blocking, score_record
+from evalwright.evaluation.running import at_the_same_time, interruptible, run_blocking, score_record
 from evalwright.metrics.registry import usual_metric
 from evalwright.metrics.repeats import KINDS, check_multiplied
 from evalwright.models.base import Model
@@ -267,13 +267,7 @@ async def _score_all(
             if position % 64 == 0:
                 await asyncio.sleep(0)
 
-    workers = [asyncio.create_task(worker()) for _ in range(AT_ONCE)]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for task in workers:
-            task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+    await at_the_same_time(worker() for _ in range(AT_ONCE))
 
 
 async def _score_record(

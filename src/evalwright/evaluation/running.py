@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -42,6 +42,7 @@ from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.interruption import at_once, cancellable
 from evalwright.evaluation.judges import Judges
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
+from evalwright.evaluation.origins import listed
 from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
@@ -93,10 +94,10 @@ def evaluate(
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     for key in ("where", "until", "budget", "price", "plugins"):
         if key in settings:
-            settings[key] = tuple(_as_list(settings[key] or ()))
+            settings[key] = tuple(listed(settings[key] or ()))
     configuration = Configuration(
         roles=roles,
-        tasks=tuple(objects.task(task) for task in _as_list(tasks)),
+        tasks=tuple(objects.task(task) for task in listed(tasks)),
         models=tuple(objects.several(models)),
         **settings,
     )
@@ -323,7 +324,12 @@ async def _in_turns(work: Sequence[Callable[[], Awaitable[Made]]], local: Sequen
         async with one_by_one if alone else side_by_side:
             return await make()
 
-    tasks = [asyncio.create_task(turn(make, alone)) for make, alone in zip(work, local, strict=True)]
+    return await at_the_same_time(turn(make, alone) for make, alone in zip(work, local, strict=True))
+
+
+async def at_the_same_time(work: Iterable[Coroutine[Any, Any, Made]]) -> list[Made]:
+    """What all of it gives; where one part fails or this is cancelled, the others are cancelled and waited for."""
+    tasks = [asyncio.create_task(one) for one in work]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -368,13 +374,7 @@ async def _ask_all(
                 breathed = loop.time()
 
     width = engine.concurrency(session.plan.model)
-    workers = [asyncio.create_task(worker(first)) for first in islice(units, width)]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for task in workers:
-            task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+    await at_the_same_time(worker(first) for first in islice(units, width))
 
 
 async def _paid_sample(
@@ -483,7 +483,3 @@ async def score_answer(
         if exchanges is not None and judges.exchanges:
             exchanges[scorer.name] = judges.exchanges
     return scores, failures, undecided
-
-
-def _as_list(value: Any) -> Sequence[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -6,10 +6,11 @@ Each is asked as the task `summary-faithfulness` asks it, so what goes wrong the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from evalwright.core.errors import AbilityError, ConfigurationError
+from evalwright.core.plain import Plain
 from evalwright.core.private import home_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
@@ -29,7 +30,7 @@ ORDINARY, NOTHING, LONG = "ordinary", "nothing to summarise", "longest"
 
 
 @dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(Plain):
     """What became of one case.
 
     result: "fail" where the model cannot be evaluated like this, "look" where a person should know before it is. why: in a
@@ -42,10 +43,6 @@ class CaseResult:
     words: int
     answer: str = ""
     seconds: float = 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return asdict(self)
 
 
 def smoke_test(model: Model, *, words: int = LONGEST, home: str | None = None) -> list[CaseResult]:

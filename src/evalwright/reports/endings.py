@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.words import counted
@@ -23,42 +25,11 @@ BAD_VERDICT = "judge: bad verdict"
 
 PUBLISHED = "published failure"
 
-ADVICE = {
-    "rate limited": f"The provider's rate limit lasted longer than the retries. {AGAIN}",
-    "server error": f"The provider failed on its side. {AGAIN}",
-    "connection failed": f"Check the network and the base URL. {AGAIN}",
-    "timed out": f"Give the model more time (-M timeout=SECONDS), or shorter answers. {AGAIN}",
-    "bad reply": f"The server's response does not follow its API; check that the base URL is right. {AGAIN}",
-    "empty reply": "The model returned no text, often because reasoning used up its token limit: raise it. "
-    "Where such replies were paid, only --resend-empty sends the same request again.",
-    "authentication failed": f"Check the key and its permissions. {AGAIN}",
-    "request rejected": "The provider does not accept this request, often because it is too long or has a setting that "
-    "the model does not know. Change the task or the model's arguments.",
-    "model error": "The local model raised an error. Read the message; a smaller batch or another device may help.",
-    CUT: "The model reached its token limit before any answer text, often while it was reasoning, or ended after its reasoning. "
-    "Raise the limit (-M max_tokens=N, or the task's answer.max_tokens), or let it reason less.",
-    FILTERED: "The provider's filter stopped these requests or replies. Change its settings where the provider lets you, or count "
-    "them as wrong in the task (score_as_empty).",
-    REFUSED: "The model refused, in a field of the reply made for it. To count them as wrong, say so in the task (score_as_empty).",
-    "judge: timed out": f"Give the judge more time (-R ROLE.timeout=SECONDS). {AGAIN}",
-    "judge: empty reply": "The judge returned no text, often because reasoning used up its token limit: raise the scorer's "
-    "max_tokens, or let the judge reason less (-R), then `evalwright score` the run.",
-    "judge: request rejected": "The judge's provider does not accept the request, often because it is too long or has a setting "
-    "that the judge does not know. Change the judge's arguments (-R) or the scorer's options; the model's answers are stored.",
-    "judge: authentication failed": f"Check the judge's key and its permissions. {AGAIN}",
-    f"judge: {CUT}": "The judge reached its token limit before any verdict. Raise the scorer's max_tokens, or let the judge reason "
-    "less (-R), then `evalwright score` the run.",
-    f"judge: {FILTERED}": "The filter of the judge's provider stopped the question to the judge. Use another judge (--role), then "
-    "`evalwright score` the run.",
-    f"judge: {REFUSED}": "The judge refused to answer. Use another judge (--role), then `evalwright score` the run.",
-    BAD_VERDICT: "The judge's verdict could not be read, and is stored: the same command reads it again. Use another judge, or other options "
-    "(a higher max_tokens), then `evalwright score` the run.",
-    "cancelled": f"The run was stopped before these were answered. {AGAIN}",
-    PUBLISHED: "The program whose numbers are published fails on the task, and so does this run. With --scoring corrected the model is "
-    "asked.",
-    "strategy error": "The task's strategy raised an error on these samples. Read the message and fix the task.",
-    "scorer error": "The scorer raised an error on these answers. Fix it, then `evalwright score` the run: no answer is "
-    "requested again.",
+ADVICE: Mapping[str, str] = {
+    kind: said.replace("{again}", AGAIN)
+    for kind, said in tomllib.loads(
+        (files("evalwright.reports") / "advice.toml").read_text(encoding="utf-8")
+    ).items()
 }
 """What a person can do, by `Failure.label`: the kind, and whether it is the judge's."""
 

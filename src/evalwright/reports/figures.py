@@ -22,8 +22,8 @@ from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_labels
-from evalwright.reports.plot import FIXED, INK, LEADS, LINE, QUIET, WIDTH, Fonts, draw_plot, written
-from evalwright.reports.plot_view import PlotRow, PlotView, direction
+from evalwright.reports.plot import INK, LEADS, LINE, QUIET, WIDTH, Fonts, draw_plot, fixed_settings, written
+from evalwright.reports.plot_view import PlotView, direction, plot_view, score_bar
 from evalwright.reports.text import inert
 from evalwright.runs.reader import Run, called
 from evalwright.statistics.intervals import wilson
@@ -82,8 +82,6 @@ def figure(kind: str, runs: Sequence[Run], suffix: str, title: str = "", metric:
 
 
 def _scores(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:
-    from evalwright.reports.plot_view import plot_view
-
     return plot_view(make_board(runs, metric), title, best=len(runs))
 
 
@@ -99,15 +97,7 @@ def _differences(runs: Sequence[Run], title: str, metric: str | None) -> PlotVie
 def _agreement(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:
     """A bar for each pair of judges: how often their verdicts are the same."""
     found = judges_agreement(list(runs))
-    rows = []
-    for one in found.pairs:
-        ends = numbers.limits(one.raw, "points")
-        shown = f"[{ends[0]}, {ends[1]}]" if ends else ""
-        span = (100 * one.raw.low, 100 * one.raw.high) if ends else None
-        name = inert(f"{one.a} and {one.b}")
-        rows.append(
-            PlotRow("", name, 100 * one.raw.value, span, numbers.value(one.raw, "points"), shown, leads=True)
-        )
+    rows = [score_bar(f"{one.a} and {one.b}", one.raw, "points") for one in found.pairs]
     notes = (f"{numbers.counted(found.n, 'answer')} with two verdicts or more.",)
     return PlotView(
         inert(title), "same verdict, % of the answers that both judged", tuple(rows), False, True, True, notes
@@ -263,14 +253,7 @@ _LEFT, _PLOT, _TALL, _TOP, _KEY = 0.75, 5.1, 3.9, 0.95, 0.2
 
 def draw_chart(chart: Chart, suffix: str) -> bytes:
     """The chart as a file. The same chart gives the same bytes. Raises MissingExtra without matplotlib."""
-    from evalwright.reports.plot import check_plot
-
-    check_plot(f"chart{suffix}")
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(FIXED | {"svg.fonttype": "path"})
+    with fixed_settings(suffix):
         return written(_drawn(chart), suffix, chart.title)
 
 

@@ -189,5 +189,5 @@ def _parts(number: doc.Number) -> tuple[str, str]:
     """The value and the interval; the latter empty where there is none."""
     if number.estimate is None or math.isnan(number.estimate.value):
         return numbers.NOTHING, ""
-    limits = numbers.limits(number.estimate, number.unit)
-    return numbers.value(number.estimate, number.unit), f"[{limits[0]}, {limits[1]}]" if limits else ""
+    found, unit = number.estimate, number.unit
+    return numbers.value(found, unit), numbers.interval(found, unit, "")

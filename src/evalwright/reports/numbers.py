@@ -51,10 +51,10 @@ def _ends(estimate: Estimate, ends: tuple[float, float], unit: Unit) -> tuple[st
     return number(ends[0], unit, decimals), number(ends[1], unit, decimals)
 
 
-def interval(estimate: Estimate, unit: Unit) -> str:
-    """The interval alone: "[57.1, 67.6]", or "[n/a]"."""
+def interval(estimate: Estimate, unit: Unit, without: str = f"[{NOTHING}]") -> str:
+    """The interval alone: "[57.1, 67.6]"; `without` where there is none."""
     ends = limits(estimate, unit)
-    return f"[{ends[0]}, {ends[1]}]" if ends else f"[{NOTHING}]"
+    return f"[{ends[0]}, {ends[1]}]" if ends else without
 
 
 def score(estimate: Estimate | None, unit: Unit) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
 from evalwright.reports.markdown import cell_text
-from evalwright.reports.plot import FIXED, INK, LINE, QUIET, Fonts, check_plot
+from evalwright.reports.plot import INK, LINE, QUIET, Fonts, fixed_settings
 from evalwright.reports.text import inert, inert_lines
 
 if TYPE_CHECKING:
@@ -31,15 +32,11 @@ _POINT, _RANGE = "#0a58b8", "#a9cbf2"
 
 def to_pdf(document: doc.Document) -> bytes:
     """The document as a file. Raises MissingExtra without matplotlib."""
-    check_plot("document.pdf")
-    import matplotlib
-    from matplotlib.backends.backend_pdf import PdfPages
-
     out = io.BytesIO()
     nothing = {"CreationDate": None, "Creator": None, "Producer": None}
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(FIXED)
+    with fixed_settings(".pdf"):
+        from matplotlib.backends.backend_pdf import PdfPages
+
         with PdfPages(out, metadata={**nothing, "Title": inert(document.title)}) as pages:
             drawn = _Pages(pages, inert(document.title))
             drawn.paragraph(document.title, 15, bold=True, after=0.04)
@@ -93,7 +90,7 @@ class _Pages:
     def __init__(self, pages: Any, title: str) -> None:
         self.pages, self.title = pages, title
         self.fonts = Fonts()
-        self.width = self.fonts.width
+        self.width, self.lines = self.fonts.width, self.fonts.broken
         self.number = 0
         self.figure: Any = None
         self._begin()
@@ -107,6 +104,7 @@ class _Pages:
         self.axes.set_axis_off()
         self.axes.autoscale(False)
         self.y = MARGIN
+        self.text = partial(self.fonts.put, self.axes)
 
     def end(self) -> None:
         """Put the page out."""
@@ -122,28 +120,6 @@ class _Pages:
         self.end()
         self._begin()
         return True
-
-    def text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        size: float,
-        colour: str,
-        *,
-        bold: bool = False,
-        align: str = "left",
-    ) -> None:
-        """A text on the base line y."""
-        if text.strip():
-            font, shown = self.fonts.of(text, size, bold=bold)
-            self.axes.text(
-                x, y, shown, fontproperties=font, color=colour, ha=align, va="baseline", parse_math=False
-            )
-
-    def lines(self, text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
-        """The text on lines that fit."""
-        return self.fonts.broken(text, size, room, bold=bold)
 
     def paragraph(
         self,

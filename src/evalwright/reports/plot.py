@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +102,25 @@ class Fonts:
                 out[-1:] = [out[-1][:kept], out[-1][kept:]]
         return [line for line in out if line.strip()] or [""]
 
+    def put(
+        self,
+        axes: Any,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        colour: str,
+        *,
+        bold: bool = False,
+        align: str = "left",
+    ) -> None:
+        """Draw a text on the base line y."""
+        if text.strip():
+            font, shown = self.of(text, size, bold=bold)
+            axes.text(
+                x, y, shown, fontproperties=font, color=colour, ha=align, va="baseline", parse_math=False
+            )
+
     def wrapped(self, text: str, size: float, room: float) -> list[str]:
         """The text on lines that fit; a word that is too long is cut."""
         lines = [""]
@@ -143,9 +164,6 @@ def _letters(file: str) -> frozenset[int]:
 
 SUFFIXES = (".svg", ".png", ".pdf")
 
-FIXED = {"svg.hashsalt": "evalwright", "axes.unicode_minus": False, "pdf.fonttype": 42}
-"""Settings under which the same picture gives the same bytes."""
-
 INK, QUIET, LINE = "#1c2128", "#59636e", "#d9dee3"
 LEADS, OTHERS = "#2477cf", "#b9c7d5"
 """Blue and light grey-blue: apart in lightness too, so that they stay apart without any colour."""
@@ -170,6 +188,25 @@ def check_plot(file: str) -> str:
     return suffix
 
 
+@contextmanager
+def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
+    """Whatever the machine's settings are, the same picture gives the same bytes. letters: of an SVG. Raises MissingExtra."""
+    check_plot(f"drawing{suffix}")
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "svg.hashsalt": "evalwright",
+                "axes.unicode_minus": False,
+                "pdf.fonttype": 42,
+                "svg.fonttype": letters,
+            }
+        )
+        yield
+
+
 def draw_for_reader(view: PlotView) -> bytes:
     """As SVG; where a letter is in no font of this machine, all letters are left to the fonts of who reads it."""
     import warnings
@@ -188,12 +225,7 @@ def draw_for_reader(view: PlotView) -> bytes:
 
 def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
     """The picture as a file of that kind. as_text: letters of an SVG are no outlines. Raises MissingExtra without matplotlib."""
-    check_plot(f"board{suffix}")
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(FIXED | {"svg.fonttype": "none" if as_text else "path"})
+    with fixed_settings(suffix, "none" if as_text else "path"):
         return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
 
 
@@ -240,6 +272,7 @@ class _Drawing:
         self.axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0))
         self.axes.set_axis_off()
         self.axes.autoscale(False)
+        self._text = partial(fonts.put, self.axes)
         self.places = self._places()
         self._head()
         self._bars()
@@ -326,24 +359,6 @@ class _Drawing:
         return low, high, [(tick, f"{tick + 0.0:,.{decimals}f}") for tick in ticks]
 
     # -- marks, in inches from the upper left corner --------------------------------------------------------------------
-
-    def _text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        size: float,
-        colour: str,
-        *,
-        bold: bool = False,
-        align: str = "left",
-    ) -> None:
-        """A text on the base line y."""
-        if text:
-            font, shown = self.fonts.of(text, size, bold=bold)
-            self.axes.text(
-                x, y, shown, fontproperties=font, color=colour, ha=align, va="baseline", parse_math=False
-            )
 
     def _box(self, left: float, top: float, right: float, bottom: float, colour: str) -> None:
         self.axes.fill([left, right, right, left], [top, top, bottom, bottom], colour, linewidth=0, zorder=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.words import listed
@@ -12,6 +13,9 @@ from evalwright.reports import numbers
 from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, metric_of, score_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate
 
 BEST = 25
 """Models in a picture, unless something else is asked."""
@@ -70,7 +74,7 @@ def plot_view(board: Board, title: str, best: int = BEST, least_answered: float 
     if len(shown) < len(left):
         notes.append(f"The best {len(shown)} of {numbers.counted(len(left), 'model')}.")
     ranked = sum(row.ranks is not None for row in board.rows) > 1
-    rows = tuple(_row(board.rows[i], labels[i], column, i, ranked) for i in shown)
+    rows = tuple(_row(board.rows[i], labels[i], column.estimates[i], column.unit, ranked) for i in shown)
     return PlotView(
         title=inert(title),
         subtitle=_subtitle(column),
@@ -91,21 +95,42 @@ def answer_rate(board: Board, row: BoardRow) -> float:
     return row.n / row.n_asked if row.n_asked else 0.0
 
 
-def _row(row: BoardRow, label: str, column: ScoreColumn, i: int, ranked: bool) -> PlotRow:
-    estimate = column.estimates[i]
+def bar(
+    name: str,
+    value: float,
+    found: Any,
+    unit: numbers.Unit,
+    texts: tuple[str, str],
+    *,
+    leads: bool,
+    ranks: str = "",
+) -> PlotRow:
+    """A bar in the scale that is shown. found: what has the ends `low` and `high`; texts: the value and its interval."""
+    scale = 100.0 if unit == "points" else 1.0
+    finite = math.isfinite(found.low) and math.isfinite(found.high)
+    ends = (scale * found.low, scale * found.high) if finite else None
+    label = inert(name) if name.strip() else "(no name)"
+    return PlotRow(ranks, label, scale * value, ends, *texts, leads)
+
+
+def score_bar(
+    name: str, one: Estimate, unit: numbers.Unit, *, leads: bool = True, ranks: str = ""
+) -> PlotRow:
+    """The bar of a score."""
+    texts = numbers.value(one, unit), numbers.interval(one, unit, "")
+    return bar(name, one.value, one, unit, texts, leads=leads, ranks=ranks)
+
+
+def difference_bar(name: str, found: Any, bounded: bool, *, leads: bool) -> PlotRow:
+    """The bar of a difference, which `found` has with the ends of its interval."""
+    value, _, ends = numbers.gap(found.difference, found, bounded=bounded).partition(" ")
+    return bar(name, found.difference, found, "points" if bounded else "plain", (value, ends), leads=leads)
+
+
+def _row(row: BoardRow, label: str, estimate: Estimate | None, unit: numbers.Unit, ranked: bool) -> PlotRow:
     assert estimate is not None
-    ends = numbers.limits(estimate, column.unit)
-    scale = 100.0 if column.unit == "points" else 1.0
-    finite = math.isfinite(estimate.low) and math.isfinite(estimate.high)
-    return PlotRow(
-        ranks=numbers.ranks(row.ranks) if row.ranks else "",
-        label=label if label.strip() else "(no name)",
-        value=scale * estimate.value,
-        ends=(scale * estimate.low, scale * estimate.high) if ends and finite else None,
-        shown=numbers.value(estimate, column.unit),
-        interval=f"[{ends[0]}, {ends[1]}]" if ends else "",
-        leads=bool(ranked and row.ranks and row.ranks[0] == 1),
-    )
+    leads = bool(ranked and row.ranks and row.ranks[0] == 1)
+    return score_bar(label, estimate, unit, leads=leads, ranks=numbers.ranks(row.ranks) if row.ranks else "")
 
 
 def _subtitle(column: ScoreColumn) -> str:

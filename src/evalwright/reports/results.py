@@ -31,7 +31,7 @@ from evalwright.reports.html import to_html, to_notebook
 from evalwright.reports.latex import to_latex
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.pdf import to_pdf
-from evalwright.reports.plot_view import PlotRow, PlotView, plot_view
+from evalwright.reports.plot_view import PlotRow, PlotView, difference_bar, plot_view, score_bar
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -230,34 +230,15 @@ def _run_view(run: Run) -> PlotView:
     alike = [(name, one) for name, one in shown if first and one.kind == first.kind]
     left_out = [name for name, one in shown if first and one.kind != first.kind]
     notes = [f"Measured in another unit: {', '.join(map(inert, left_out[:6]))}."] if left_out else []
-    rows = [_bar(name, one) for name, one in alike if math.isfinite(one.estimate.value)]
+    rows = [
+        score_bar(name, one.estimate, numbers.unit_of(one.kind))
+        for name, one in alike
+        if math.isfinite(one.estimate.value)
+    ]
     if first is None or not rows:
         raise ConfigurationError("There is nothing to plot: no task has a score.")
     direction = "lower" if first.less_is_better else "higher"
     return _view(title, f"{first.label} · {direction} is better", rows, _in_points(first), notes)
-
-
-def _bar(name: str, metric: MetricResult) -> PlotRow:
-    one, unit = metric.estimate, numbers.unit_of(metric.kind)
-    ends = numbers.limits(one, unit)
-    shown = f"[{ends[0]}, {ends[1]}]" if ends else ""
-    scale = 100.0 if unit == "points" else 1.0
-    return _row(name, one.value, (one.low, one.high), scale, numbers.value(one, unit), shown, leads=True)
-
-
-def _row(
-    name: str,
-    value: float,
-    ends: tuple[float, float],
-    scale: float,
-    shown: str,
-    interval: str,
-    *,
-    leads: bool,
-) -> PlotRow:
-    finite = all(map(math.isfinite, ends))
-    low, high = scale * ends[0], scale * ends[1]
-    return PlotRow("", inert(name), scale * value, (low, high) if finite else None, shown, interval, leads)
 
 
 def _view(
@@ -321,12 +302,11 @@ def _comparison_view(found: Comparison) -> PlotView:
     if len(found.tasks) == 1:
         slices = found.tasks[0].slices
         shown += [(f"{one.key}: {part.value}", part.paired) for one in slices for part in one.parts]
-    rows = []
-    for name, one in shown:
-        if math.isfinite(one.difference):
-            value, _, ends = numbers.gap(one.difference, one, bounded=bounded).partition(" ")
-            leads, scale = one.low > 0 or one.high < 0, 100.0 if bounded else 1.0
-            rows.append(_row(name, one.difference, (one.low, one.high), scale, value, ends, leads=leads))
+    rows = [
+        difference_bar(name, one, bounded, leads=one.low > 0 or one.high < 0)
+        for name, one in shown
+        if math.isfinite(one.difference)
+    ]
     title = f"{found.labels[0]} minus {found.labels[1]}"
     note = "Intervals of slices are adjusted for their number." if len(shown) > len(found.tasks) else ""
     return _differences(title, found.tasks[0].metric, rows, bounded, note)
@@ -373,15 +353,16 @@ def _several_rows(found: SeveralComparison) -> Iterator[dict[str, Any]]:
 def _several_view(found: SeveralComparison) -> PlotView:
     """A bar for each pair of the first table."""
     table = found.overall or found.tasks[0]
-    rows = []
-    for pair in table.pairs:
-        if math.isnan(pair.difference):
-            continue
-        name = f"{found.labels[pair.a]} - {found.labels[pair.b]}"
-        shown = numbers.difference(pair.difference, pair.low, pair.high, bounded=table.bounded)
-        value, _, ends = shown.partition(" ")
-        scale, leads = 100.0 if table.bounded else 1.0, pair.verdict in ("better", "worse")
-        rows.append(_row(name, pair.difference, (pair.low, pair.high), scale, value, ends, leads=leads))
+    rows = [
+        difference_bar(
+            f"{found.labels[pair.a]} - {found.labels[pair.b]}",
+            pair,
+            table.bounded,
+            leads=pair.verdict in ("better", "worse"),
+        )
+        for pair in table.pairs
+        if not math.isnan(pair.difference)
+    ]
     note = "Intervals hold for all pairs at once."
     return _differences(table.task or "Mean over tasks", table.metric, rows, table.bounded, note)
 

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
-EXAMPLE = """id,question,answer
-lesotho,Which country is completely surrounded by South Africa?,Lesotho
-abuja,Which city became the capital of Nigeria in 1991?,Abuja
-mali,Which empire did Mansa Musa rule?,Mali Empire
-lua,In which country was the programming language Lua created?,Brazil
-scurvy,Which disease comes from a lack of vitamin C?,scurvy
-chromosomes,How many chromosomes are in a human body cell?,46
-sputnik,In which year was Sputnik 1 launched?,1957
-robot,From which language does the word robot come?,Czech
-"""
+EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(encoding="utf-8")
 """Questions to begin with, to be replaced by one's own."""
 
-_WORDS = frozenset(
-    [
-        "and",
-        "else",
-        "false",
-        "for",
-        "if",
-        "in",
-        "is",
-        "none",
-        "not",
-        "or",
-        "recursive",
-        "row",
-        "true",
-        "False",
-        "None",
-        "True",
-    ]
-)
+_WORDS = frozenset([
+    "and", "else", "false", "for", "if", "in", "is", "none", "not", "or", "recursive", "row", "true", "False",
+    "None", "True",
+])  # fmt: skip
 
 
 def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.core.requests import Part
 from evalwright.core.secrets import without_login
 from evalwright.tasks import templates
-from evalwright.tasks.samples import RowError
+from evalwright.tasks.samples import Placed, RowError
 from evalwright.tasks.yaml_files import Document, kind_of
 
 VARIABLE = "EVALWRIGHT_IMAGE_URLS"
@@ -48,21 +48,12 @@ class RowImages:
     """Reads the images of rows. given: the template. folder: what relative paths start from, and may not leave."""
 
     def __init__(self, given: Any, document: Document) -> None:
-        at = ("prompt", "images")
-        self._place = document.at(at)
+        self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))
         self._folder = document.folder(("dataset", "path"))
-        try:
-            self._render = templates.structure(given)
-        except templates.TemplateError as error:
-            raise document.error(at, f"{error}.") from None
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
         """The images of one row, in their order. Raises RowError."""
-        try:
-            found = self._render(context)
-        except templates.TemplateError as error:
-            reason = templates.missing_column(error.missing, context) if error.missing else str(error)
-            raise RowError(f"`prompt.images` ({self._place}) cannot be rendered: {reason}") from None
+        found = self._render(context)
         named = found if isinstance(found, list | tuple) else [found]
         if len(named) > _MOST_IMAGES:
             raise RowError(f"the row names {len(named)} images, and a prompt may have {_MOST_IMAGES}")

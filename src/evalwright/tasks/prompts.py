@@ -21,35 +21,23 @@ from evalwright.core.samples import Sample
 from evalwright.tasks import schema, templates
 from evalwright.tasks.few_shot import Shot, Shots, without_id
 from evalwright.tasks.images import RowImages, marks_of, with_images
-from evalwright.tasks.samples import RowError
+from evalwright.tasks.samples import Placed, RowError
 from evalwright.tasks.yaml_files import Document
 
 Form = Literal["chat", "text"]
 Rendered = TypeVar("Rendered")
 
 
-class Part:
+class Part(Placed):
     """One template of the prompt and its place in the file."""
 
     def __init__(self, source: str, name: str, document: Document, *, exact: bool = False) -> None:
-        path = ("prompt", *name.split("."))
-        self.source = source
-        self.name = f"prompt.{name}"
-        self._place = document.at(path)
-        self._exact = exact
-        try:
-            self._render = templates.text(source)
-            self.fixed = not templates.is_template(source)
-        except templates.TemplateError as error:
-            raise document.error(path, f"{error}.") from None
+        super().__init__(templates.text, source, f"prompt.{name}", document, ("prompt", *name.split(".")))
+        self.source, self.fixed, self._exact = source, not templates.is_template(source), exact
 
-    def __call__(self, context: Mapping[str, Any]) -> str:
+    def __call__(self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None) -> str:
         """The text, without white space at its end. Raises RowError."""
-        try:
-            rendered = self._render(context)
-        except templates.TemplateError as error:
-            reason = templates.missing_column(error.missing, context) if error.missing else str(error)
-            raise RowError(f"`{self.name}` ({self._place}) cannot be rendered: {reason}") from None
+        rendered: str = super().__call__(context, columns)
         return rendered if self._exact else rendered.rstrip()
 
 

@@ -37,6 +37,28 @@ class RowError(Exception):
     """What is wrong with a row; the caller says which file and row."""
 
 
+class Placed:
+    """A template with its place in the file. compiled: `templates.text` or another. Raises TaskError where it cannot be used."""
+
+    def __init__(
+        self, compiled: Callable[[Any], Render], source: Any, name: str, document: Document, at: KeyPath
+    ) -> None:
+        self.name, self._place = name, document.at(at)
+        try:
+            self._render = compiled(source)
+        except templates.TemplateError as error:
+            raise document.error(at, f"{error}.") from None
+
+    def __call__(self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None) -> Any:
+        """Rendered. columns: those of the row, where the context has more. Raises RowError."""
+        try:
+            return self._render(context)
+        except templates.TemplateError as error:
+            known = context if columns is None else columns
+            reason = templates.missing_column(error.missing, known) if error.missing else str(error)
+            raise RowError(f"`{self.name}` ({self._place}) cannot be rendered: {reason}") from None
+
+
 class SampleMaker:
     """Makes samples of rows as `sample` says. variables: this member's values of `for_each`.
 
@@ -57,24 +79,13 @@ class SampleMaker:
         self._variables = dict(variables)
         self._defaults = dict(defaults)
         self._shuffle = sample.shuffle
-        self._given: dict[str, Render] = {}
-        self._places: dict[str, str] = {}
-        for name in _COLUMNS:
-            value = getattr(sample, name)
-            if value is not None:
-                self._given[name] = self._compiled(value, document, (*at, name))
-                self._places[name] = document.at((*at, name))
-        self._metadata: dict[str, Render] = {}
-        for name, value in sample.metadata.items():
-            self._metadata[name] = self._compiled(value, document, (*at, "metadata", name))
-            self._places[f"metadata.{name}"] = document.at((*at, "metadata", name))
 
-    @staticmethod
-    def _compiled(value: Any, document: Document, at: KeyPath) -> Render:
-        try:
-            return templates.structure(value)
-        except templates.TemplateError as error:
-            raise document.error(at, f"{error}.") from None
+        def placed(value: Any, *name: str) -> Placed:
+            return Placed(templates.structure, value, ".".join(("sample", *name)), document, (*at, *name))
+
+        given = {name: getattr(sample, name) for name in _COLUMNS}
+        self._given = {name: placed(value, name) for name, value in given.items() if value is not None}
+        self._metadata = {name: placed(value, "metadata", name) for name, value in sample.metadata.items()}
 
     def __call__(self, row: Row) -> Sample:
         """The row's sample. Raises RowError."""
@@ -111,16 +122,7 @@ class SampleMaker:
 
     def _value(self, name: str, context: Mapping[str, Any], row: Row) -> Any:
         render = self._given.get(name)
-        if render is None:
-            return row.get(name)
-        return self._rendered(render, f"sample.{name}", self._places[name], context, row)
-
-    def _rendered(self, render: Render, name: str, place: str, context: Mapping[str, Any], row: Row) -> Any:
-        try:
-            return render(context)
-        except templates.TemplateError as error:
-            reason = templates.missing_column(error.missing, row) if error.missing else str(error)
-            raise RowError(f"`{name}` ({place}) cannot be rendered: {reason}") from None
+        return row.get(name) if render is None else render(context, row)
 
     def _all_metadata(self, row: Row, context: Mapping[str, Any]) -> dict[str, Any]:
         out = dict(self._defaults)
@@ -129,8 +131,7 @@ class SampleMaker:
             if isinstance(value, str | int | float) and value != "":
                 out[name] = value
         for name, render in self._metadata.items():
-            place = self._places[f"metadata.{name}"]
-            value = self._rendered(render, f"sample.metadata.{name}", place, context, row)
+            value = render(context, row)
             if value is None:
                 out.pop(name, None)
             else:

@@ -16,27 +16,17 @@ from evalwright.tasks.yaml_files import Document, KeyPath, plain
 
 Scored = TypeVar("Scored", Task, Rules)
 
-DEFAULT_SCORER = {
-    "generate": "exact-match",
-    "likelihood": "choice",
-    "letter": "choice",
-    "continuation": "likelihood",
-    "perplexity": "perplexity",
-    "classify": "classification",
-    "given": "exact-match",
+_ACCURACY = ("accuracy",)
+DEFAULTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "generate": ("exact-match", _ACCURACY),
+    "given": ("exact-match", _ACCURACY),
+    "likelihood": ("choice", _ACCURACY),
+    "letter": ("choice", _ACCURACY),
+    "continuation": ("likelihood", ("accuracy", "token-perplexity")),
+    "perplexity": ("perplexity", ("word-perplexity", "byte-perplexity", "bits-per-byte")),
+    "classify": ("classification", ("accuracy", "balanced-accuracy", "auroc")),
 }
-"""The scorer of a mode, where a task names none."""
-
-DEFAULT_METRICS = {
-    "generate": ("accuracy",),
-    "likelihood": ("accuracy",),
-    "letter": ("accuracy",),
-    "continuation": ("accuracy", "token-perplexity"),
-    "perplexity": ("word-perplexity", "byte-perplexity", "bits-per-byte"),
-    "classify": ("accuracy", "balanced-accuracy", "auroc"),
-    "given": ("accuracy",),
-}
-"""The metrics of a mode, where a task names neither scorers nor metrics; with scorers of its own, that of the first (`usual_metric`)."""
+"""The scorer of a mode, and its metrics where a task names no scorers either; with scorers of its own, that of the first (`usual_metric`)."""
 
 
 def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
@@ -45,7 +35,7 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
 
     given = file.scorers
     if given is None:
-        name = DEFAULT_SCORER[file.answer.mode]
+        name = DEFAULTS[file.answer.mode][0]
         given = [schema.ScorerUse.model_construct(name=name, use=name, options={})]
     bound: dict[str, Scorer] = {}
     for index, use in enumerate(given):
@@ -111,7 +101,7 @@ def metrics_of(
 
     given = file.metrics
     if given is None:
-        names = DEFAULT_METRICS[file.answer.mode]
+        names = DEFAULTS[file.answer.mode][1]
         if file.scorers is not None:
             names = (usual_metric(scorers[0].kind, scorers[0].options),)
         given = [

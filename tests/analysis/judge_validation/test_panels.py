@@ -14,7 +14,7 @@ from evalwright import ScriptedModel, evaluate, score_run
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Classify
-from evalwright.reports.documents.panel import agreement_document
+from evalwright.reports.documents.judges import agreement_document
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from evalwright.reports.explorer.following import Follower
-from evalwright.reports.explorer.page import write_page
+from evalwright.reports.explorer.page import write_page, write_site
 from evalwright.reports.explorer.server import Server
-from evalwright.reports.explorer.site import write_site
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import RunWriter
 from reports.explorer.test_following import ABOUT, record

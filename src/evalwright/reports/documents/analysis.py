@@ -1,4 +1,4 @@
-"""An analysis of a run's answers, by itself or below the run's numbers."""
+"""An analysis of a run's answers, by itself or below the run's numbers; and what its confidence is worth."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from evalwright.analysis.answers import AnswerAnalysis, Group, Item, analyse_run
+from evalwright.analysis.confidence import TaskConfidence
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -116,3 +117,43 @@ def _shown(item: Item) -> str:
     question, answer = (shorten(text, SHOWN) for text in (item.question, item.answer))
     score = numbers.NOTHING if item.score is None else f"{item.score:g}"
     return f"Question: {question}\nTarget: {shorten(item.target, SHOWN)}\nAnswer: {answer}\nScore: {score}"
+
+
+def confidence_document(name: str, found: Sequence[TaskConfidence]) -> doc.Document:
+    """Calibration of a run's tasks, and what declining the least sure answers would be worth. name: what the run is called."""
+    return doc.Document(f"Confidence of {name}", [block for one in found for block in _confidence(one)])
+
+
+def _confidence(one: TaskConfidence) -> Iterator[doc.Block]:
+    error, curve = one.calibration, one.risk_coverage
+    over = "over" if error.overconfidence > 0 else "under"
+    rows = [
+        ("Brier score", numbers.score(one.brier.score, "plain"), "0 is best; a constant 0.5 has 0.25"),
+        (
+            f"calibration error, {error.bins} bins of equal size",
+            f"{numbers.points(error.value)} [{numbers.points(error.low)}, {numbers.points(error.high)}]",
+            f"raw {numbers.points(error.raw)}, where perfect calibration would give {numbers.points(error.if_calibrated)}; "
+            f"{over}confident by {numbers.points(abs(error.overconfidence))} on average",
+        ),
+        ("AUROC", numbers.score(one.auroc, "points"), "50 is chance"),
+        (
+            "area under risk-coverage",
+            numbers.score(curve.area, "points"),
+            f"best possible {numbers.points(curve.best_area)}, by chance {numbers.points(curve.area_by_chance)}",
+        ),
+        *(
+            (
+                f"accuracy, the {100 * part.coverage:.0f}% with most confidence",
+                numbers.score(part.accuracy, "points"),
+                f"confidence from {numbers.points(part.threshold)}",
+            )
+            for part in one.at_coverage
+        ),
+    ]
+    yield doc.Heading(
+        f"{one.task} ({one.scorer}): {numbers.counted(one.answers, 'answer')}, {numbers.count(one.without)} without "
+        f"a confidence, {numbers.count(one.failed)} failed; confidence {one.source}"
+    )
+    columns = doc.columns("*", "", "~")
+    yield doc.Table(columns, rows, f"Confidence on {one.task}")
+    yield doc.Note(error.method, "quiet")

@@ -1,4 +1,5 @@
-"""A judge beside people: its corrected score, agreement and faults; and the same for the difference of two runs."""
+"""A judge beside people: its corrected score, agreement and faults, the same for the difference of two runs, biases; and several judges
+of the same answers."""
 
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from evalwright.analysis.judge_validation.biases import JudgeBias
 from evalwright.analysis.judge_validation.calibration import Excess, JudgeCalibration, JudgeDifference
 from evalwright.analysis.judge_validation.chosen import ChosenLabels
+from evalwright.analysis.judge_validation.panels import PanelAgreement, RaterPair
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.documents.panel import coefficient
 from evalwright.reports.numbers import counted
 from evalwright.reports.text import shorten
 from evalwright.statistics import Estimate, JudgeCorrection, LengthProbe, SwapProbe
@@ -327,3 +329,112 @@ def _difference_notes(found: JudgeDifference) -> Iterator[str]:
         yield f"{items} few: treat the interval as a warning and label more."
     if found.scorer_b != found.scorer:
         yield f"The runs were judged by different scorers, '{found.scorer}' and '{found.scorer_b}'."
+
+
+# -- biases, and several judges ------------------------------------------------------------------------------------------
+
+
+def biases_document(found: Sequence[JudgeBias]) -> doc.Document:
+    """Biases of judges: a row for each judge and bias, with what it means."""
+    blocks: list[doc.Block] = []
+    for one in found:
+        title = f"{one.judge}, {one.scorer}: {numbers.counted(one.n, 'verdict')}"
+        columns = doc.columns("Bias*", "Found~", "~")
+        blocks += [doc.Heading(title), doc.Table(columns, list(_bias_rows(one)), "Biases")]
+    if any(one.self_preference for one in found):
+        note = "Self-preference is beside the other judges: with two of them, one that is hard on the other's answers looks the same."
+        blocks.append(doc.Note(note, "quiet"))
+    return doc.Document("Biases of judges", blocks)
+
+
+def _bias_rows(one: JudgeBias) -> Iterator[Sequence[doc.Content]]:
+    if one.length is not None:
+        justified = "; 1 without an effect of length, which may be right, if longer answers are better"
+        yield length_row("length", one.length, justified)
+    if one.position is not None:
+        yield from position_rows(one.position)
+    if one.self_preference is not None:
+        excess = one.self_preference.excess
+        said = "points more than other judges give its own model's answers"
+        if one.self_preference.others is not None:
+            said = "points more on its own model's answers than on others', beside the other judges"
+        shown = numbers.gap(excess.value, excess)
+        yield "self-preference", shown, f"{said}; 0 without self-preference"
+    for name, reason in one.unknown.items():
+        yield name.replace("_", "-"), "not known", reason
+
+
+_PAIR_COLUMNS = (
+    "Judges*", "Same verdict>", "Cohen's kappa>", "Gwet's AC1>", "Only first : only second>", "Answers>",
+)  # fmt: skip
+
+
+def agreement_document(found: PanelAgreement) -> doc.Document:
+    """The judges, each pair, all together, and the answers in dispute."""
+    raters = [
+        (doc.Cell(one.name, name=True), doc.Number(one.share, "points"), numbers.count(one.share.n))
+        for one in found.raters
+    ]
+    blocks: list[doc.Block] = [
+        doc.Table(doc.columns("Judge*", "Passes [interval]", "Answers>"), raters, "Judges"),
+        doc.Heading("Agreement"),
+        doc.Table(doc.columns(*_PAIR_COLUMNS), [_pair(one) for one in found.pairs], "Pairs"),
+        *(doc.Note(text, "quiet") for text in _panel_notes(found)),
+    ]
+    if found.disputed:
+        columns = [
+            *doc.columns("Answer*"),
+            *(doc.Column(one.name, right=True, name=True) for one in found.raters),
+        ]
+        rows: list[Sequence[doc.Content]] = [
+            (
+                doc.Cell(f"{one.task} {one.id}", name=True),
+                *(numbers.number(x, "plain", 2) for x in one.values),
+            )
+            for one in found.disputed
+        ]
+        blocks += [
+            doc.Heading("Answers with the largest disagreement"),
+            doc.Table(columns, rows, "Disagreements"),
+        ]
+    return doc.Document("Agreement of judges", blocks)
+
+
+def _panel_notes(found: PanelAgreement) -> Iterator[str]:
+    if len(found.raters) > 2:
+        yield (
+            f"All {len(found.raters)} together: same verdict {numbers.score(found.raw, 'points')}, "
+            f"Gwet's AC1 {coefficient(found.ac1)}, n = {numbers.count(found.n)}."
+        )
+    for one in found.raters:
+        if one.share.value in (0.0, 1.0):
+            verdict = "passes all" if one.share.value else "passes none"
+            yield (
+                f"{one.name} {verdict} of these answers, so Cohen's kappa with it is 0 whatever the other judge says, "
+                f"and its interval has no meaning; read Gwet's AC1 instead."
+            )
+    if found.n_left_out:
+        yield f"{numbers.counted(found.n_left_out, 'answer')} without two verdicts left out."
+    if found.n_other:
+        yield f"{numbers.counted(found.n_other, 'answer')} of other runs left out: they differ from those of the first run."
+    yield f"Intervals are {found.raw.level:.0%}, for answers like these; the judges are fixed."
+
+
+def _pair(one: RaterPair) -> Sequence[doc.Content]:
+    return (
+        doc.Cell(f"{one.a}, {one.b}", name=True),
+        numbers.score(one.raw, "points"),
+        coefficient(one.kappa),
+        coefficient(one.ac1),
+        f"{numbers.count(one.only_a)} : {numbers.count(one.only_b)}",
+        numbers.count(one.raw.n),
+    )
+
+
+def coefficient(estimate: Estimate) -> str:
+    """A coefficient with two decimals and its interval."""
+    if math.isnan(estimate.value):
+        return numbers.NOTHING
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return f"{estimate.value:.2f} [{numbers.NOTHING}]"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"

@@ -1,4 +1,4 @@
-"""The index of a folder of runs: a row per run, and for each task what the runs score by domain and the like."""
+"""The index of a folder of runs: a row per run, and for each task what the runs score by domain and the like; and what `runs check` shows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evalwright.analysis.run_checks import Checked
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.run import failed_cell
@@ -81,3 +82,30 @@ def _score(found: Mapping[str, Any] | None, scale: float | None = None) -> str:
     times = scale or (100.0 if all(0 <= x <= 1 for x in known) else 1.0)
     interval = f" [{ends[0] * times:.1f}, {ends[1] * times:.1f}]" if len(known) == 3 else ""
     return f"{found['value'] * times:.1f}{interval}, n {found['n']:,}"
+
+
+def checks_document(found: Sequence[Checked]) -> doc.Document:
+    """A line per run, with how many of their tasks are whole, and what is wrong."""
+    rows: list[Sequence[doc.Content]] = [
+        (
+            doc.Cell(one.run, "warn" if one.problems else "strong", name=True),
+            doc.Cell(one.model, name=True),
+            f"{one.tasks} of {one.of_tasks}",
+            "; ".join(one.problems) or "no problems",
+        )
+        for one in found
+    ]
+    broken = sum(bool(one.problems) for one in found)
+    notes = [
+        f"{broken} of {numbers.counted(len(found), 'run')} {numbers.plural(broken, 'has', 'have')} problems."
+        if broken
+        else "No problems found."
+    ]
+    notes += [f"{one.run}: {note}" for one in found for note in one.notes]
+    return doc.Document(
+        "",
+        [
+            doc.Table(doc.columns("Run*", "Model~", "Complete tasks>", "Found~"), rows, "Runs"),
+            doc.Notes(notes),
+        ],
+    )

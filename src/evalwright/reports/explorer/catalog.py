@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from evalwright.metrics.registry import BOUNDED
 from evalwright.reports.documents.run import usage_facts
 from evalwright.reports.endings import stopping_sentences
 from evalwright.reports.explorer.parts import MALFORMED, array_part
-from evalwright.reports.explorer.plots import label_sets_of
+from evalwright.reports.explorer.plots import estimate_json, interval_json, label_sets_of, number_json
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.runs.results import GroupResult, MetricResult, TaskResult
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from evalwright.analysis.comparison import TaskComparison
     from evalwright.reports.explorer.parts import Samples
     from evalwright.runs.reader import Run
-    from evalwright.statistics import Estimate, MacroDifference, PairedComparison, UnpairedComparison
+    from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison
 
 MOST_PAIRED = 8
 """Runs of which a file holds every pair."""
@@ -119,26 +118,8 @@ def _metric(metric: MetricResult) -> dict[str, Any]:
         "name": metric.label,
         "bounded": bounded,
         "lowerIsBetter": metric.less_is_better,
-        **_estimate(metric.estimate),
+        **estimate_json(metric.estimate),
     }
-
-
-def _estimate(found: Estimate) -> dict[str, Any]:
-    return {
-        "value": _number(found.value),
-        **_interval(found.low, found.high),
-        "n": found.n,
-        "failed": found.n_missing,
-        "method": found.method,
-    }
-
-
-def _interval(low: float, high: float) -> dict[str, float]:
-    return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
@@ -188,7 +169,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
                 "name": "Overall",
                 "bounded": first.bounded,
                 "lowerIsBetter": first.lower_is_better,
-                **_estimate(row.overall),
+                **estimate_json(row.overall),
             }
         rows.append(
             {
@@ -245,10 +226,10 @@ def _task_difference(task: TaskComparison) -> dict[str, Any]:
         "bounded": task.bounded,
         "lowerIsBetter": task.lower_is_better,
         "paired": task.paired is not None,
-        "a": _number(found.mean_a),
-        "b": _number(found.mean_b),
+        "a": number_json(found.mean_a),
+        "b": number_json(found.mean_b),
         "difference": _difference(found),
-        "pValue": _number(found.p_value),
+        "pValue": number_json(found.p_value),
         "onlyA": task.only_a,
         "onlyB": task.only_b,
         "sentence": task.sentence,
@@ -258,8 +239,8 @@ def _task_difference(task: TaskComparison) -> dict[str, Any]:
 def _difference(found: PairedComparison | UnpairedComparison | MacroDifference) -> dict[str, Any]:
     n = getattr(found, "n", None)
     return {
-        "value": _number(found.difference),
-        **_interval(found.low, found.high),
+        "value": number_json(found.difference),
+        **interval_json(found.low, found.high),
         "n": n if n is not None else found.n_a + found.n_b,  # type: ignore[union-attr]
         "failed": found.n_missing if hasattr(found, "n_missing") else 0,
         "method": getattr(found, "test", "") or getattr(found, "interval_method", ""),

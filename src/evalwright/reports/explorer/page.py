@@ -1,4 +1,4 @@
-"""The page itself, and the one file that holds it with all its parts.
+"""The page itself, the one file that holds it with all its parts, and the folder of files that any web server can serve.
 
 The script comes before the parts, so it paints while the browser still reads them. Parts stand as base64 in elements that no browser
 runs; nothing in base64 can end an element. A Content-Security-Policy allows the script and the style by their hashes and nothing else.
@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -28,7 +29,7 @@ from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.reports.text import inert
 from evalwright.runs.reader import Run
-from evalwright.tasks.files import place_of
+from evalwright.tasks.files import place_of, read_file, write_bytes
 
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]
@@ -38,6 +39,9 @@ TYPE = "application/x-evalwright"
 _REPORTED = 2000
 WARNING = "Warning"
 """The name of a fact that says what is wrong with a run."""
+PAGE = "index.html"
+_DATA = "evalwright-"
+_OURS = b'<meta name="generator" content="evalwright">'
 _ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "plots": 4, "block": 5}
 
 
@@ -182,3 +186,44 @@ def _temporary(target: Path, kind: str, *, private: bool = False) -> Iterator[tu
             yield file, path
     finally:
         path.unlink(missing_ok=True)
+
+
+def write_site(
+    runs: Sequence[Run], folder: Path, *, title: str, progress: Progress
+) -> tuple[Path, list[str]]:
+    """Write the page and the parts that it loads when they are wanted; return the page, and what is wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page names it last.
+
+    So a visitor sees either the old or the new one. Earlier parts of ours are removed, and nothing else in the folder is touched. Raises
+    ConfigurationError where it cannot be written or has another page.
+    """
+    page = folder / PAGE
+    if page.exists() and _OURS not in read_file(page)[:4096]:
+        raise ConfigurationError(f"'{page}' is not a page of evalwright: name another folder with --into.")
+    made = folder / f".{_DATA}{os.getpid()}"
+    try:
+        place_of(folder).mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(made, ignore_errors=True)
+        digest = hashlib.sha256()
+
+        def put(key: str, data: bytes) -> None:
+            if key != "catalog":  # which says when it was made
+                digest.update(key.encode() + data)
+            file = made / f"{key}.bin"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+        said = pack(runs, put, title, progress)
+        root = f"{_DATA}{digest.hexdigest()[:12]}"
+        shutil.rmtree(folder / root, ignore_errors=True)
+        made.replace(folder / root)
+        write_bytes(page, (head_of(title, "fetched", f"{root}/") + END).encode("utf-8", "backslashreplace"))
+        for old in folder.glob(f"{_DATA}????????????"):
+            if old.name != root and old.is_dir() and not old.is_symlink():
+                shutil.rmtree(old, ignore_errors=True)
+    except (OSError, shutil.Error) as error:
+        raise ConfigurationError(
+            f"'{folder}' cannot be written: {getattr(error, 'strerror', '') or error}."
+        ) from error
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return page, said

@@ -62,8 +62,8 @@ def plots_of(run: Run) -> dict[str, Any]:
         {
             "a": pair.a,
             "b": pair.b,
-            "raw": _estimate(pair.raw),
-            "kappa": _estimate(pair.kappa),
+            "raw": estimate_json(pair.raw),
+            "kappa": estimate_json(pair.kappa),
             "onlyA": pair.only_a,
             "onlyB": pair.only_b,
         }
@@ -166,7 +166,7 @@ def _bins(
             value_range=(0.0, 1.0) if bounded else None,
         )
         low, mean, high = (float(f(x[own])) for f in (np.min, np.mean, np.max))
-        out.append({"low": low, "high": high, "mean": mean, "score": _estimate(found)})
+        out.append({"low": low, "high": high, "mean": mean, "score": estimate_json(found)})
     return out
 
 
@@ -183,14 +183,22 @@ def _calibration(confidence: Array, right: Array, clusters: NDArray[np.int64] | 
     return (f"Expected calibration error {points[0]}{interval} points of 100, over {found.bins} bins.",)
 
 
-def _estimate(found: Estimate) -> dict[str, Any]:
+def estimate_json(found: Estimate) -> dict[str, Any]:
     """As JSON (`Estimate` of web/src/data/api.ts)."""
-    out: dict[str, Any] = {
-        "value": None if math.isnan(found.value) else found.value,
+    return {
+        "value": number_json(found.value),
+        **interval_json(found.low, found.high),
         "n": found.n,
-        "failed": found.n_failed,
+        "failed": found.n_missing,
         "method": found.method,
     }
-    if not math.isnan(found.low) and not math.isnan(found.high):
-        out |= {"low": found.low, "high": found.high}
-    return out
+
+
+def interval_json(low: float, high: float) -> dict[str, float]:
+    """Both ends; nothing where there is no interval."""
+    return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
+
+
+def number_json(value: float) -> float | None:
+    """A number; None for nan, which JSON has not."""
+    return None if math.isnan(value) else value
