@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from evalwright.statistics._logistic import fit_logistic
+from evalwright.statistics.judge_bias import fit_logistic
 
 
 def _data(seed: int, n: int = 300) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

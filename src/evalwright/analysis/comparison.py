@@ -51,9 +51,9 @@ from evalwright.statistics import (
     UnpairedComparison,
     equivalence_paired,
 )
-from evalwright.statistics.equivalence import Equivalence
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
+from evalwright.statistics.paired import Equivalence
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""

@@ -58,7 +58,7 @@ PRECISION, RECALL = ("supporting", "cited"), ("supported", "claims")
 
 def citation_sums(column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0) -> GroupSums:
     """The sums of which citation precision, recall or F1 is made. seed: of the metric's bootstrap, unused."""
-    from evalwright.statistics.pooled import f1_of_sums
+    from evalwright.statistics.sums import f1_of_sums
 
     return groups.sums(*(column.parts[name] for name in parts)), f1_of_sums if len(parts) == 4 else ratio
 

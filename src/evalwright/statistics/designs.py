@@ -22,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile
-from evalwright.statistics.pairwise import AllPairs
+from evalwright.statistics.pairwise import ADDED, AllPairs
 from evalwright.statistics.power import Limits
-from evalwright.statistics.score_test import ADDED
 from evalwright.statistics.task_sample import sampled_spread
 from evalwright.statistics.units import F64, Clusters, Spread, kept_codes, standard_error
 
