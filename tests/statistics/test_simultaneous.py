@@ -173,8 +173,7 @@ def test_equal_models_are_no_certainty() -> None:
 def test_pairs_without_common_items_have_no_answer() -> None:
     nan = np.nan
     found = simultaneous_differences(
-        [[1, 0, 1, nan, nan], [0, 0, 1, nan, nan], [nan, nan, 1, 0, 1], [nan, nan, nan, 0, 0]],
-        missing=False,
+        [[1, 0, 1, nan, nan], [0, 0, 1, nan, nan], [nan, nan, 1, 0, 1], [nan, nan, nan, 0, 0]], missing=False
     )
     assert np.isnan([found.difference[0, 3], found.low[0, 3], found.p_adjusted[0, 3]]).all()
     assert (found.low[0, 2], found.high[0, 2], found.n[0, 2]) == (-1.0, 1.0, 1)

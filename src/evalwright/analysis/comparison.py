@@ -19,38 +19,20 @@ from numpy.typing import NDArray
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions, pairing_notes
-from evalwright.analysis.trees import (
-    Average,
-    GroupDifference,
-    average_of,
-    group_differences,
-    overall_node,
-)
+from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
 from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import MEANS
 from evalwright.metrics.tree import Node
-from evalwright.runs.measures import (
-    Matrix,
-    common_counts,
-    group_notes,
-    matrices,
-    paired_of,
-    unpaired_of,
-)
+from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.slices import SliceComparison, compare_slices
-from evalwright.statistics import (
-    MacroDifference,
-    PairedComparison,
-    UnpairedComparison,
-    equivalence_paired,
-)
+from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, equivalence_paired
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
 from evalwright.statistics.paired import Equivalence

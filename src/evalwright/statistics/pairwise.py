@@ -437,8 +437,5 @@ def effective_counts(
         clustered = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
         design = graded * np.maximum(clustered, 1.0)
         return Counts(
-            better / design + ADDED,
-            worse / design + ADDED,
-            n / design + 2 * ADDED,
-            np.maximum(freedom, 1.0),
+            better / design + ADDED, worse / design + ADDED, n / design + 2 * ADDED, np.maximum(freedom, 1.0)
         )

@@ -188,11 +188,7 @@ class _PairSums:
 
 
 def _influences(
-    tasks: Sequence[tuple[F64, F64]],
-    units: Sequence[I64],
-    share: F64,
-    pairs: Pairs,
-    rng: np.random.Generator,
+    tasks: Sequence[tuple[F64, F64]], units: Sequence[I64], share: F64, pairs: Pairs, rng: np.random.Generator
 ) -> F32:
     """tasks: scores and their differences. Influences of groups of units, the same in all tasks, and of each model's own small part in each: (groups and models, pairs)."""
     size = 1 + max(int(own.max(initial=-1)) for own in units)

@@ -192,9 +192,7 @@ def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
     return rows
 
 
-def _single_labels(
-    evidence: Evidence,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def _single_labels(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Verdict, label and cluster for each label: an item that two people saw stands there twice, in one cluster."""
     rows = _rows_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
@@ -209,9 +207,7 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
     return log_lengths(lengths)
 
 
-def _probabilities(
-    evidence: Evidence,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def _probabilities(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """What the judge takes for the chance that an answer is right, and whether a person called it right, by label."""
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_rows_of_labels(evidence)]

@@ -88,10 +88,7 @@ def _within(
 
 
 def _best(
-    spread: Variances,
-    sources: Sequence[Measured],
-    models: Sequence[ModelBasis],
-    assumed: Mapping[str, float],
+    spread: Variances, sources: Sequence[Measured], models: Sequence[ModelBasis], assumed: Mapping[str, float]
 ) -> Amount:
     """The draws that make one model's mean the most precise for the money."""
     per_item, per_draw, said = _costs(models)

@@ -167,10 +167,7 @@ def _paired(bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: 
 
 
 def _design(
-    clusters: NDArray[np.int64] | None,
-    sources: Sequence[Measured],
-    commons: Sequence[CommonItems],
-    aim: Aim,
+    clusters: NDArray[np.int64] | None, sources: Sequence[Measured], commons: Sequence[CommonItems], aim: Aim
 ) -> Amount:
     if "design_effect" in aim.assumed:
         return Amount(aim.assumed["design_effect"], basis=ASSUMED)

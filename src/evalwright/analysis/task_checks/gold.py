@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_uppercase
 
-from evalwright.analysis.task_checks.asking import (
-    cited,
-    continuing,
-    preferences,
-    saying,
-    unjudged,
-    worths,
-)
+from evalwright.analysis.task_checks.asking import cited, continuing, preferences, saying, unjudged, worths
 from evalwright.analysis.task_checks.findings import Finding, checked, counted, fault, ok, quoted, skipped
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ScoringError
