@@ -275,13 +275,8 @@ def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
     value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
-    lost = (
-        f" whatever {counted(found.n_missing, 'item')} without a score would have been"
-        if found.n_missing
-        else ""
-    )
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]{lost}; that it is {rule.verb} {shown} "
+        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]{_whatever(found.n_missing)}; that it is {rule.verb} {shown} "
         f"{_verdict(failed, mode)} (one-sided {50 + 50 * found.level:g}%)."
     )
     return RuleResult(rule.text, target.task, result.label, failed, True, text)
@@ -334,12 +329,10 @@ def _interval(whole: Average, level: float) -> tuple[float, float, float, float,
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
         why = f" as {clause}" if (clause := other_questions(found[0])) else ""
         how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
-        missing = apart.n_failed_a + apart.n_failed_b
-        how += f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
+        how += _whatever(apart.n_failed_a + apart.n_failed_b, ",")
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = whole.parts((1, 0), level)
-    missing = sum(part.n_missing for part in parts)
-    left = f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
+    left = _whatever(sum(part.n_missing for part in parts), ",")
     for one in found:
         if clause := other_questions(one):
             left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
@@ -351,6 +344,12 @@ def _interval(whole: Average, level: float) -> tuple[float, float, float, float,
     made = whole.difference((1, 0), level)
     how = f"{whole.words}, n = {made.n:,}{left}"
     return made.difference, made.low, made.high, reference, how
+
+
+def _whatever(n_missing: int, comma: str = "") -> str:
+    return (
+        f"{comma} whatever {counted(n_missing, 'item')} without a score would have been" if n_missing else ""
+    )
 
 
 def _verdict(failed: bool, mode: Mode) -> str:

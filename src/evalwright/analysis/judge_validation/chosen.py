@@ -81,6 +81,7 @@ def beside_chosen(run: Run, files: Sequence[LabelFile], scorer: str = "") -> Cho
         for answer, given in said.items()
     ]
     judged = [one for one in found if not math.isnan(one.judge)]
+    apart = [one for one in judged if one.judge != one.people]
     return ChosenLabels(
         run=run.id,
         scorer=verdicts.scorer,
@@ -90,10 +91,5 @@ def beside_chosen(run: Run, files: Sequence[LabelFile], scorer: str = "") -> Cho
         higher=sum(one.judge > one.people for one in judged),
         lower=sum(one.judge < one.people for one in judged),
         labellers=labellers,
-        apart=tuple(
-            sorted(
-                (one for one in judged if one.judge != one.people),
-                key=lambda one: -abs(one.judge - one.people),
-            )
-        ),
+        apart=tuple(sorted(apart, key=lambda one: -abs(one.judge - one.people))),
     )
