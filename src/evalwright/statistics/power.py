@@ -50,26 +50,6 @@ from evalwright.statistics.units import (
 _COUNTABLE = 2.0**53
 
 
-def paired_variance(
-    between: npt.ArrayLike,
-    *,
-    within_a: npt.ArrayLike = 0.0,
-    within_b: npt.ArrayLike = 0.0,
-    draws_a: npt.ArrayLike = 1,
-    draws_b: npt.ArrayLike = 1,
-) -> F64:
-    """Variance of one item's measured difference: omega_d^2 + sigma_A^2 / K_A + sigma_B^2 / K_B.
-
-    Raises ValueError for a negative variance or fewer than one draw.
-    """
-    parts = [_not_negative(value, name) for value, name in
-             ((between, "between"), (within_a, "within_a"), (within_b, "within_b"))]  # fmt: skip
-    draws = [np.asarray(count, dtype=np.float64) for count in (draws_a, draws_b)]
-    if not all((count >= 1).all() for count in draws):
-        raise ValueError("draws_a and draws_b must be at least 1")
-    return np.asarray(parts[0] + parts[1] / draws[0] + parts[2] / draws[1], dtype=np.float64)
-
-
 def discordant_variance(discordant: npt.ArrayLike, difference: npt.ArrayLike = 0.0) -> F64:
     """Variance of a difference of right-or-wrong answers: the discordant share less difference^2.
 

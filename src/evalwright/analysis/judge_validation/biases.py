@@ -30,7 +30,6 @@ from evalwright.statistics import (
 
 LENGTH_RATIO = "log length ratio"
 """The part of a score of two answers that says how much longer the one is (`judge-pair`)."""
-_POSITION = (ANSWER_FIRST, ANSWER_SECOND)
 F64 = NDArray[np.float64]
 
 
@@ -84,37 +83,24 @@ def judge_biases(runs: Sequence[Run], *, scorer: str = "", level: float = 0.95) 
     found: dict[tuple[str, str], list[tuple[Run, _Table]]] = {}
     for run in runs:
         # What rules decided for the most part is not a judge's.
-        mixed = {
-            one["name"]
-            for task in run.data["tasks"]
-            for one in task["scorers"]
-            if "undecided" in one["options"]
-        }
+        scorers = [one for task in run.data["tasks"] for one in task["scorers"]]
+        mixed = {one["name"] for one in scorers if "undecided" in one["options"]}
         judges = [one for one in judges_of(run, scorer) if one.scorer not in mixed]
-        names = (*_POSITION, LENGTH_RATIO)
-        wanted = {
-            *names,
-            "score",
-            *(f"{one.part} {name}" for one in judges for name in names),
-            *(one.part for one in judges),
-        }
-        records = Records(run, parts=tuple(wanted - {""}))
+        roles = [one.part for one in judges if one.part]
+        names = (ANSWER_FIRST, ANSWER_SECOND, LENGTH_RATIO)
+        of_roles = (f"{role} {name}" for role in roles for name in names)
+        records = Records(run, parts=tuple({*names, "score", *roles, *of_roles}))
         for one in judges:
             table = _table(one, records)
             if not np.isnan(table.values).all():
                 found.setdefault((one.name, one.scorer), []).append((run, table))
     if not found:
         raise ConfigurationError("No score of these runs is a judge's, so there is no bias to look for.")
-    return [
-        _bias(
-            judge,
-            name,
-            own,
-            [each for (_, other), each in found.items() if other == name and each is not own],
-            level,
-        )
-        for (judge, name), own in found.items()
-    ]
+    out = []
+    for (judge, name), own in found.items():
+        others = [each for (_, other), each in found.items() if other == name and each is not own]
+        out.append(_bias(judge, name, own, others, level))
+    return out
 
 
 def _table(judge: RecordedJudge, records: Records) -> _Table:
@@ -125,17 +111,9 @@ def _table(judge: RecordedJudge, records: Records) -> _Table:
     ratio, lengths = part(LENGTH_RATIO), records.lengths
     pairs = not np.isnan(ratio).all() or not np.isnan(part(ANSWER_FIRST)).all()
     verdicts = values if pairs else np.where(np.isnan(values), np.nan, values >= judge.threshold)
-    return _Table(
-        judge.run.model == judge.name,
-        pairs,
-        records.ints("keys"),
-        records.ints("clusters"),
-        values,
-        verdicts,
-        ratio if pairs else log_lengths(lengths),
-        part(ANSWER_FIRST),
-        part(ANSWER_SECOND),
-    )
+    shown = ratio if pairs else log_lengths(lengths), part(ANSWER_FIRST), part(ANSWER_SECOND)
+    keys, clusters = records.ints("keys"), records.ints("clusters")
+    return _Table(judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *shown)
 
 
 def _bias(
