@@ -68,12 +68,8 @@ def of_sums(
     n, nan = len(table), math.nan
     if not n:
         return Estimate.none(NOTHING_SCORED, n_failed, level=level)
-    codes, n_clusters = cluster_codes(None if clusters is None else cluster_ids(clusters, n))
-    totals = table
-    if codes is not None and n_clusters is not None:
-        totals = np.stack([np.bincount(codes, weights=one, minlength=n_clusters) for one in table.T], axis=1)
+    totals, n_clusters, unit = _unit_totals(table, clusters)
     value = float(statistic(table.sum(axis=0)))
-    unit = "items" if codes is None else "clusters"
     size = len(totals) if worth is None else worth
     if math.isnan(value):
         low, high, error, method = nan, nan, None, "no number"
@@ -91,6 +87,15 @@ def of_sums(
             low, high = alike_interval(value, size, (min(value, 0.0), max(value, scale)), level)
             method = f"rule of three ({unit} alike, n = {size})"
     return Estimate(value, low, high, level, n, n_failed, n_clusters, error, method)
+
+
+def _unit_totals(parts: F64, clusters: Clusters) -> tuple[F64, int | None, str]:
+    """Parts (n, parts) summed by unit, the number of clusters where items share some, and what the units are."""
+    codes, n_clusters = cluster_codes(None if clusters is None else cluster_ids(clusters, len(parts)))
+    if codes is None:
+        return parts, None, "items"
+    totals = [np.bincount(codes, weights=one, minlength=n_clusters or 0) for one in parts.T]
+    return np.stack(totals, axis=1), n_clusters, "clusters"
 
 
 # -- pooled --------------------------------------------------------------------------------------------------
@@ -173,14 +178,7 @@ def _pooled(
     check_level(level)
     if n_failed < 0:
         raise ValueError(f"n_failed must not be negative, but is {n_failed}")
-    ids = None if clusters is None else cluster_ids(clusters, len(parts))
-    codes, n_clusters = cluster_codes(ids)
-    totals = parts
-    if codes is not None and n_clusters is not None:
-        totals = np.stack(
-            [np.bincount(codes, weights=column, minlength=n_clusters) for column in parts.T], axis=1
-        )
-    unit = "items" if codes is None else "clusters"
+    totals, n_clusters, unit = _unit_totals(parts, clusters)
     sums = parts.sum(axis=0)
     # Units that hold nothing at all carry no information about a share.
     holding = totals[totals[:, 1::2].any(axis=1)]
@@ -346,11 +344,9 @@ def perplexity(
     Raises ValueError for wrong shapes, negative counts, or documents that count nothing at all.
     """
     found = _log_ratio(log_likelihoods, counts, clusters, n_failed, level)
-    value, error = _exp(found.value), found.standard_error
-    low, high = _exp(found.low), _exp(found.high)
-    return replace(
-        found, value=value, low=low, high=high, standard_error=None if error is None else value * error
-    )
+    value, low, high = _exp(found.value), _exp(found.low), _exp(found.high)
+    error = None if found.standard_error is None else value * found.standard_error
+    return replace(found, value=value, low=low, high=high, standard_error=error)
 
 
 def bits_per_byte(

@@ -171,12 +171,6 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
             *seen, *unseen, clusters=clusters, control_clusters=control_clusters, value_range=limits
         )
     every = [one for several in chosen.values() for one in several]
-    return Drop(
-        items.task,
-        items.metric,
-        kind,
-        len(every),
-        sum(not one.checked for one in every),
-        compare_paired(*seen, clusters=clusters, value_range=limits),
-        check,
-    )
+    drop = compare_paired(*seen, clusters=clusters, value_range=limits)
+    unchecked = sum(not one.checked for one in every)
+    return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)

@@ -304,16 +304,11 @@ def _overall(tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None]
         now = math.hypot(*(pair.made.smallest_visible_difference for pair in known))
         basis = f"the comparison of {known[0].names}"
 
-        def seen(end: Callable[[Amount], float | None]) -> float:
-            return (
-                made.smallest_visible_difference
-                * math.hypot(*(end(task.visible_paired) or 0.0 for task in tasks))
-                / now
-            )
+        def seen(end: str) -> float:
+            own = math.hypot(*(getattr(task.visible_paired, end) or 0.0 for task in tasks))
+            return made.smallest_visible_difference * own / now
 
-        return Amount(
-            seen(lambda one: one.value), seen(lambda one: one.least), seen(lambda one: one.most), basis
-        )
+        return Amount(seen("value"), seen("least"), seen("most"), basis)
     parts = [
         _product(task.paired_variance, task.design_effect).times(1 / (task.n_total * len(tasks) ** 2))
         for task in tasks

@@ -149,15 +149,10 @@ def _paired(bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: 
         share = aim.assumed["discordant"]
         value = float(discordant_variance(share, min(aim.difference, share)))
         return Amount(value, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}")
-    found = []
+    found, span = [], (0.0, 1.0) if bounded else None
     for common in commons:
         limits = difference_variance(
-            common.a,
-            common.b,
-            aim.difference,
-            clusters=common.clusters,
-            value_range=(0.0, 1.0) if bounded else None,
-            level=aim.level,
+            common.a, common.b, aim.difference, clusters=common.clusters, value_range=span, level=aim.level
         )
         both = int(np.count_nonzero(~np.isnan(common.a - common.b)))
         amount = _amount(limits, _on_items(both, common.names, aim))

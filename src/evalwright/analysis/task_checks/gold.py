@@ -55,11 +55,11 @@ def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     right = worths(material, scorer, ((one, continuing(True)) for one in samples))
     wrong = worths(material, scorer, ((one, continuing(False)) for one in samples))
     bad = [one.id for one, high, low in zip(samples, right, wrong, strict=True) if (high, low) != (1.0, 0.0)]
-    if bad:
-        text = f"a greedy target does not score 1, or another 0, on {counted(len(bad), 'sample')}"
-        yield fault(_CHECK, f"{scorer.name}: {text}", bad)
-    else:
-        yield ok(_CHECK, f"{scorer.name}: a target that greedy decoding gives scores 1, another 0")
+    text = f"a greedy target does not score 1, or another 0, on {counted(len(bad), 'sample')}"
+    faults = [fault(_CHECK, f"{scorer.name}: {text}", bad)] if bad else []
+    yield from checked(
+        _CHECK, faults, f"{scorer.name}: a target that greedy decoding gives scores 1, another 0"
+    )
 
 
 def _texts(material: Material, scorer: Scorer) -> Finding:
