@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -207,11 +207,8 @@ def repeat_flips(verdicts: npt.ArrayLike, *, clusters: Clusters = None, level: f
     pairs = sizes * (sizes - 1)
     flips = np.where(pairs > 0, 1 - alike / np.maximum(pairs, 1), np.nan)
     unstable = np.where(np.isnan(flips), np.nan, (flips > 0).astype(np.float64))
-    return RepeatProbe(
-        mean_interval(flips, clusters=clusters, level=level),
-        mean_interval(unstable, clusters=clusters, level=level),
-        labels.shape[1],
-    )
+    rate, share = (mean_interval(values, clusters=clusters, level=level) for values in (flips, unstable))
+    return RepeatProbe(rate, share, labels.shape[1])
 
 
 def _effect(name: str, coefficient: float, error: float, reach: float, df: int) -> Effect:
@@ -244,15 +241,8 @@ _FAR = 30.0
 """On the logit scale a probability of 1e-13: no data says that, so a fit that reaches it is running off."""
 
 
-class LogisticFit(NamedTuple):
-    """Coefficients (columns,) and their sandwich covariance (columns, columns)."""
-
-    coefficients: F64
-    covariance: F64
-
-
-def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> LogisticFit:
-    """Maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with logit p = x b.
+def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> tuple[F64, F64]:
+    """The coefficients (columns,) that maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with logit p = x b, and their covariance (columns, columns).
 
     `design`, x: (rows, columns), with a column of ones where an intercept is wanted. `outcome`, y: (rows,) in [0, 1];
     0.5 is a tie. The covariance is H^-1 M H^-1 with H the Hessian,
@@ -268,7 +258,7 @@ def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> Logist
     codes, n_clusters = cluster_codes(None if clusters is None else cluster_ids(clusters, n))
     size = n if n_clusters is None else n_clusters
     if size < 2 or n <= columns:
-        return LogisticFit(coefficients, np.full((columns, columns), np.nan))
+        return coefficients, np.full((columns, columns), np.nan)
     if codes is not None:
         summed = np.zeros((size, columns))
         np.add.at(summed, codes, scores)
@@ -276,7 +266,7 @@ def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> Logist
     meat = (scores.T @ scores) * (size / (size - 1)) * ((n - 1) / (n - columns))
     half = np.linalg.solve(hessian, meat)
     covariance = np.linalg.solve(hessian, half.T)
-    return LogisticFit(coefficients, (covariance + covariance.T) / 2)
+    return coefficients, (covariance + covariance.T) / 2
 
 
 def _newton(design: F64, outcome: F64) -> F64:
