@@ -144,11 +144,6 @@ def compare_several(
     )
 
 
-def _fewest(table: PairTable) -> float | None:
-    """The fewest effective clusters of any run."""
-    return min((mean.effective_clusters for mean in table.means if mean.effective_clusters), default=None)
-
-
 def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
     """name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
@@ -263,9 +258,11 @@ def _warnings(
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-    remarks = [
-        (one.measure.task, note)
-        for one, table in zip(found, tables, strict=True)
-        for note in (*pairing_notes(one, labels), *group_notes(one), few_clusters(_fewest(table)))
-    ]
+    remarks = []
+    for one, table in zip(found, tables, strict=True):
+        fewest = min(
+            (mean.effective_clusters for mean in table.means if mean.effective_clusters), default=None
+        )
+        notes = (*pairing_notes(one, labels), *group_notes(one), few_clusters(fewest))
+        remarks += [(one.measure.task, note) for note in notes]
     yield from (f"{names}: {note}" for names, note in said_once(remarks) if note)

@@ -420,15 +420,11 @@ def _by_cluster(influence: F64, weights: F64, answers: Answers) -> tuple[float, 
     return float(np.nan_to_num(error)) ** 2, max(float(freedom), 1.0)
 
 
-def _clustered(influence: F64, answers: Answers) -> float:
-    sums = influence if answers.codes is None else np.bincount(answers.codes, weights=influence)
-    return float(np.dot(sums, sums)) * answers.size / max(answers.size - 1, 1)
-
-
 def _area_estimate(answers: Answers, area: float, influence: F64, level: float) -> Estimate:
     if answers.size < 2:
         return answers.estimate(area, 0.0, 1.0, level, None, "one unit: the whole range")
-    error = math.sqrt(_clustered(influence, answers))
+    sums = influence if answers.codes is None else np.bincount(answers.codes, weights=influence)
+    error = math.sqrt(float(np.dot(sums, sums)) * answers.size / max(answers.size - 1, 1))
     if error <= 1e-12 or not 0.0 < area < 1.0:
         low, high = wilson(round(area * answers.size), answers.size, level)
         return answers.estimate(area, low, high, level, None, "Wilson: all right or all wrong")

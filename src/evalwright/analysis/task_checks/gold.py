@@ -51,7 +51,7 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
 
 
 def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
-    samples = [one for one in material.samples if one.id not in material.broken]
+    samples = material.askable
     right = worths(material, scorer, ((one, continuing(True)) for one in samples))
     wrong = worths(material, scorer, ((one, continuing(False)) for one in samples))
     bad = [one.id for one, high, low in zip(samples, right, wrong, strict=True) if (high, low) != (1.0, 0.0)]
@@ -63,12 +63,8 @@ def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
 
 
 def _texts(material: Material, scorer: Scorer) -> Finding:
-    forms = [
-        (sample, form)
-        for sample in material.samples
-        if sample.targets and sample.id not in material.broken
-        for form in gold_forms(material, sample)
-    ]
+    having = [sample for sample in material.askable if sample.targets]
+    forms = [(sample, form) for sample in having for form in gold_forms(material, sample)]
     values = worths(material, scorer, ((sample, saying(cited(sample, form))) for sample, form in forms))
     scored = list(zip(forms, values, strict=True))
     right = {sample.id for (sample, _), value in scored if value == 1.0}

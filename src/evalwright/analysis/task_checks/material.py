@@ -51,6 +51,11 @@ class Material:
     preferred: dict[str, list[tuple[Sample, int, float]]] = field(default_factory=dict)
 
     @property
+    def askable(self) -> list[Sample]:
+        """The samples whose requests could be made."""
+        return [sample for sample in self.samples if sample.id not in self.broken]
+
+    @property
     def chooses(self) -> bool:
         """Whether every sample's options are compared by likelihood, or by the probabilities of a judge of pairs."""
         return bool(self.samples) and all(
