@@ -101,18 +101,8 @@ def parse_gate_rule(text: str) -> GateRule:
     )
 
 
-def margin_of(rule: GateRule, *, bounded: bool, reference: float) -> float:
-    """The rule's amount in the metric's own unit. reference: A's score, of which "%" is taken.
-
-    Raises ConfigurationError where the unit does not fit the metric.
-    """
-    if rule.unit == "%":
-        return rule.amount / 100 * abs(reference)
-    return level_of(rule, bounded=bounded)
-
-
 def level_of(rule: GateRule, *, bounded: bool) -> float:
-    """The rule's amount as a score; "%" and "points" are hundredths. Raises ConfigurationError as `margin_of`."""
+    """The rule's amount as a score; "%" and "points" are hundredths. Raises ConfigurationError where the unit does not fit the metric."""
     if rule.unit and not bounded:
         raise ConfigurationError(
             f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' is not between 0 and 1. Give a plain number."
@@ -305,7 +295,8 @@ def _difference(
     if any(map(math.isnan, (gap, low, high))):
         why = "; ".join(why for one in found for why in one.problems)
         return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), why)
-    margin = margin_of(rule, bounded=bounded, reference=reference)
+    of_reference = rule.unit == "%"  # A's score
+    margin = rule.amount / 100 * abs(reference) if of_reference else level_of(rule, bounded=bounded)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
     else:

@@ -25,6 +25,7 @@ from evalwright.statistics.intervals import mean_interval
 from evalwright.statistics.paired import PairedComparison, compare_paired
 from evalwright.statistics.units import (
     F64,
+    I64,
     Bools,
     Clusters,
     cluster_codes,
@@ -116,11 +117,7 @@ def swap_consistency(
     consistently names each place once and says nothing). Raises ValueError for other values.
     """
     forth, back = _verdicts(a_first, "a_first", ties=True), _verdicts(b_first, "b_first", ties=True)
-    both, ids = _common(forth, back, clusters)
-    there: Bools = np.isnan(both).sum(axis=1) == 0
-    forth, back = both[there, 0], both[there, 1]
-    codes = None if ids is None else ids[there]
-    n_failed = int(len(there) - np.count_nonzero(there))
+    forth, back, codes, n_failed = _complete(forth, back, clusters)
     consistency = mean_interval(
         (forth == back).astype(np.float64), clusters=codes, n_failed=n_failed, level=level
     )
@@ -177,16 +174,13 @@ def acquiescence_bias(
     judge: npt.ArrayLike, human: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> AcquiescenceProbe:
     """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 = fail, nan = missing."""
-    both, ids = _common(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
-    there: Bools = np.isnan(both).sum(axis=1) == 0
-    said, truth = both[there, 0], both[there, 1]
-    codes = None if ids is None else ids[there]
+    said, truth, codes, _ = _complete(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
 
     def rate(rows: npt.NDArray[np.bool_], wrong: float) -> Estimate:
         own = None if codes is None else codes[rows]
         return mean_interval((said[rows] == wrong).astype(np.float64), clusters=own, level=level)
 
-    excess = compare_paired(both[:, 0], both[:, 1], missing=False, clusters=ids, level=level)
+    excess = compare_paired(said, truth, clusters=codes, level=level)
     return AcquiescenceProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), excess)
 
 
@@ -226,10 +220,13 @@ def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     return array
 
 
-def _common(left: F64, right: F64, clusters: Clusters) -> tuple[F64, npt.NDArray[np.int64] | None]:
+def _complete(left: F64, right: F64, clusters: Clusters) -> tuple[F64, F64, I64 | None, int]:
+    """The items that have both verdicts, with their clusters, and how many others there are."""
     if len(left) != len(right):
         raise ValueError(f"both sides must have a row for the same items, not {len(left)} and {len(right)}")
-    return np.column_stack([left, right]), None if clusters is None else cluster_ids(clusters, len(left))
+    there: Bools = ~(np.isnan(left) | np.isnan(right))
+    ids = None if clusters is None else cluster_ids(clusters, len(left))[there]
+    return left[there], right[there], ids, int(len(there) - np.count_nonzero(there))
 
 
 # -- logistic ------------------------------------------------------------------------------------------------

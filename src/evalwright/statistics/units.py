@@ -8,6 +8,7 @@ Everything that has a standard error gets it from here.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -143,6 +144,13 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
     if n and ids.dtype.kind not in "iu":
         raise ValueError(f"cluster ids must be integers, but are of type {ids.dtype}; number the names first")
     return ids.astype(np.int64, copy=False)
+
+
+def named_clusters(names: Iterable[str]) -> I64 | None:
+    """A number for each item's cluster by its name, "" for an item that is alone; None where all are."""
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(name or f"\0{place}", len(numbers)) for place, name in enumerate(names)]
+    return np.array(codes, np.int64) if len(numbers) < len(codes) else None
 
 
 def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:

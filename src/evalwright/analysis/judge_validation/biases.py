@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.panels import RecordedJudge, judges_of
+from evalwright.analysis.judge_validation.probes import look_for
 from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, Records, log_lengths
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
@@ -129,14 +131,6 @@ def _bias(
         return np.concatenate([getattr(table, name) for table in tables])
 
     clusters = joined("clusters")
-    unknown: dict[str, str] = {}
-
-    def tried(name: str, probe: Any) -> Any:
-        try:
-            return probe()
-        except ValueError as error:
-            unknown[name] = str(error)
-            return None
 
     def length() -> LengthProbe:
         verdicts = joined("verdicts")
@@ -150,16 +144,11 @@ def _bias(
             raise ValueError("no score has verdicts in both orders, as those of judge-pair do")
         return swap_consistency(first, second, clusters=clusters, level=level)
 
-    return JudgeBias(
-        judge,
-        scorer,
-        tuple(run.id for run, _ in own),
-        int((~np.isnan(joined("values"))).sum()),
-        tried("length", length),
-        tried("position", position),
-        tried("self_preference", lambda: _self_preference(own, others, level)),
-        unknown,
-    )
+    preference = partial(_self_preference, own, others, level)
+    found, unknown = look_for({"length": length, "position": position, "self_preference": preference})
+    results = found.get("length"), found.get("position"), found.get("self_preference")
+    n = int((~np.isnan(joined("values"))).sum())
+    return JudgeBias(judge, scorer, tuple(run.id for run, _ in own), n, *results, unknown)
 
 
 def _self_preference(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,16 @@ class GradedAgreement(Plain):
 
 def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
     """Results of the probes by name, and for the others the reason why there is none."""
+    return look_for({name: partial(probe, evidence) for name, probe in PROBES.items()})
+
+
+def look_for(probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The same of any probes."""
     found: dict[str, Any] = {}
     unknown: dict[str, str] = {}
-    for name, probe in PROBES.items():
+    for name, probe in probes.items():
         try:
-            found[name] = probe(evidence)
+            found[name] = probe()
         except ValueError as error:
             unknown[name] = str(error)
     return found, unknown
