@@ -160,7 +160,7 @@ def common_differences(
     span = math.nan if value_range is None else value_range[1] - value_range[0]
     starts = None
     if codes is not None:
-        order, starts = _grouped(codes)
+        order, starts = grouped(codes)
         scores, missing = scores[:, order], None if missing is None else missing[:, order]
     found = _sums(scores, starts)
     if missing is None or not missing.any():
@@ -252,7 +252,7 @@ def common_influences(scores: F64, codes: I64, difference: F64, pairs: Pairs) ->
 
     `codes`: (items,) group numbers 0..G-1; `difference`: (models, models), as `common_differences` gives it.
     """
-    order, starts = _grouped(codes)
+    order, starts = grouped(codes)
     parts = []
     known = _known(scores[:, order])
     for row in range(len(scores) - 1):
@@ -290,7 +290,7 @@ def _gaps(
         yield places, gaps, there
 
 
-def _grouped(codes: I64) -> tuple[I64, Starts]:
+def grouped(codes: I64) -> tuple[I64, Starts]:
     """An order of the items that puts each group together, and where each begins."""
     order = np.argsort(codes, kind="stable")
     return order, np.flatnonzero(np.diff(codes[order], prepend=-1))

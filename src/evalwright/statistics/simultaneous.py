@@ -44,6 +44,7 @@ from evalwright.statistics.pairwise import (
     checked_missing,
     common_differences,
     common_influences,
+    grouped,
 )
 from evalwright.statistics.units import F64, I64, Clusters, Range, check_range, cluster_codes, cluster_ids
 
@@ -174,8 +175,7 @@ def _covariance(rows: F64, codes: I64 | None) -> F64:
 
 def _cluster_totals(residuals: F64, codes: I64) -> F64:
     """Sums over clusters, (models, clusters)."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    order, starts = grouped(codes)
     totals: F64 = np.add.reduceat(residuals[:, order], starts, axis=1)
     return totals
 
