@@ -4,9 +4,7 @@ Each record is fed units in their order and says at a look what is settled about
 twice, as the worst and the best that they could be: `low` and `high` always come from the filling that pulls them
 outwards.
 
-Evidence that may be looked at after every item: e-values for pairs of right-or-wrong answers.
-
-An e-value is a bet against "no difference" that no strategy can win on average while that holds. So the
+Of pairs of right-or-wrong answers there is an e-value, too: a bet against "no difference" that no strategy can win on average while that holds. So the
 chance that it ever reaches 1 / alpha is at most alpha (Ville 1939), however often one looks and whenever
 one stops.
 """

@@ -10,9 +10,7 @@
 All are functions of sums over items, so one bootstrap over items (or clusters) serves them all. Raters are fixed: the
 interval speaks of other items for these raters, not of other raters.
 
-A judge beside the people it stands in for: its agreement with a person, and that of two people, by the same figures.
-
-A judge cannot be asked to agree with people more than people agree with each other, so their agreement is the ceiling
+`judge_agreement` sets a judge beside the people it stands in for, by the same figures: a judge cannot be asked to agree with people more than people agree with each other, so their agreement is the ceiling
 that makes the judge's figure readable. Pairs are pooled: each item counts once, shared among its pairs of raters.
 """
 

@@ -1,11 +1,8 @@
-"""Whether confidence means what it says: Brier score and its parts, and calibration error over equal-mass bins.
+"""Whether confidence means what it says (Brier score and its parts, calibration error over equal-mass bins), and whether it sorts right
+from wrong (AUROC, the risk-coverage curve, accuracy at a coverage).
 
 Confidence is the stated probability (from log-probabilities, words, or the agreement of samples) that an answer is
-right. Whether it *sorts* right from wrong is another question: see `selection`.
-
-Whether confidence sorts right from wrong: AUROC, the risk-coverage curve, accuracy at a coverage.
-
-A model that knows when it is wrong can decline; these say what that is worth. Calibration is another question.
+right. A model that knows when it is wrong can decline; what that is worth does not depend on the calibration.
 """
 
 from __future__ import annotations

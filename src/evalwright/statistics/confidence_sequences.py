@@ -7,9 +7,9 @@ before (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variable
 
 Units come without replacement from N, so the mean of what is left replaces m: (N m - sum so far) / (N - n). The
 mean is that of exactly these N, and at n = N nothing else is left. Bets grow with sqrt(N / (N - n)), because late
-units say more about the little that is left. A unit is an item (its mean over draws); `asymptotic` serves clusters.
+units say more about the little that is left. A unit is an item (its mean over draws); `AsymptoticSequence` serves clusters.
 
-Confidence sequences from the spread alone: for large n, unbounded scores and clusters.
+`AsymptoticSequence` needs the spread alone: for large n, unbounded scores and clusters.
 
     mean +- sd sqrt( 2 (n r + 1) / (n^2 r) log( sqrt(n r + 1) / alpha ) ),   r = (-2 log a + log(-2 log a + 1)) / n_opt
 

@@ -8,7 +8,7 @@ these, needs no such assumption about the items, and knows when "no difference s
 the run could add.
 
 Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of discordant items
-among N, and W, those that only a got right. D gets a confidence sequence (`finite_counts`) with a tenth of
+among N, and W, those that only a got right. D gets a confidence sequence (`kept_counts`) with a tenth of
 alpha; for each D in it the W that the wins among the discordant items refute are dropped. Each (W, D) has
 one bet against it for the whole run, which is weighted towards the side where the verdict would change next, so the
 truth is ever dropped with probability at most alpha.
@@ -16,9 +16,7 @@ truth is ever dropped with probability at most alpha.
 Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without replacement for
 the final difference and (with a tenth of alpha) for its final standard error.
 
-How many of all N items will count, after the first n of them in random order: exact, at every n.
-
-For every number K that is still possible, the items seen are a draw without replacement from N items of
+`kept_counts`: how many of all N items will count, after the first n of them in random order; exact, at every n. For every number K that is still possible, the items seen are a draw without replacement from N items of
 which K count. A bet against K (a mixture of shares around K / N) divided by the exact probability under K
 is a martingale if K is true, so it ever reaches 1 / alpha with probability at most alpha; what it has not
 refuted makes the confidence sequence. At n = N only the true K is left.

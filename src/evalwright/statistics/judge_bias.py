@@ -2,11 +2,8 @@
 
 Each takes verdicts as arrays and gives typed numbers with intervals; whether a habit matters is for the reader to say.
 
-Logistic regression by Newton's method, with a covariance that lets rows of a cluster depend on each other.
-
-Small on purpose: a handful of columns (intercept, length).
-The covariance is the sandwich of Huber (1967) and Liang & Zeger (1986): it holds where rows share an item, and where
-the model is only roughly right.
+The length probe is a logistic regression by Newton's method. Its covariance is the sandwich of Huber (1967) and Liang & Zeger
+(1986): it holds where rows share an item, and where the model is only roughly right.
 """
 
 from __future__ import annotations

@@ -8,9 +8,7 @@ falls to 0 (labels alone) where it is of no use.
 Labels drawn with other chances in each stratum (more of the doubtful verdicts, say) are weighted by their inverse
 (Horvitz & Thompson 1952; Hajek 1971; active inference, Zrnic & Candes 2024).
 
-A pass rate corrected by the judge's sensitivity and specificity (Rogan & Gladen 1978).
-
-The judge's own figures may come from other items than those it is to judge now, which `corrected_mean` does not
+`rogan_gladen` corrects a pass rate by the judge's sensitivity and specificity (Rogan & Gladen 1978). The judge's own figures may come from other items than those it is to judge now, which `corrected_mean` does not
 allow; in return the judge must err alike on both, and where it hardly tells right from wrong nothing can be said.
 """
 

@@ -1,6 +1,6 @@
 """Two models on the same items: the difference, its interval, a test, and what the data could not have shown.
 
-All four come from one test (`score_test`): the interval holds the differences that it does not reject, the p-value is that of no
+All four come from one test (`pairwise`): the interval holds the differences that it does not reject, the p-value is that of no
 difference, and the smallest visible difference is what it would have shown. Where the range of a score is not known it is a t test.
 The spread and its degrees of freedom are those of clusters where there are any (`units.cluster_spread`).
 
@@ -11,9 +11,7 @@ model that fails where it would be wrong is better than its equal in 74% of the 
 Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the higher the
 correlation of the two models' scores, which is reported beside the difference.
 
-Equivalence: are two models (or a model and a target) the same, up to a margin named beforehand?
-
-"No difference seen" is not "no difference". Two one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or
+Equivalence up to a margin named beforehand: "no difference seen" is not "no difference". Two one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or
 more"; with the intervals that the package uses anyway this is the same as asking whether the interval at level
 1 - 2 alpha lies inside the margin. So the answer can never contradict the interval, and the p-value is the alpha at which it
 just fits.

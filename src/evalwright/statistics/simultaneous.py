@@ -14,9 +14,7 @@ weighs what the pairs have in common; the intervals themselves hold whatever it 
 The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level, with
 the pair's own degrees of freedom. Pairs without spread count as if they were independent of all others, which is the worst case.
 
-Rank sets: the ranks on a leaderboard that each model can have.
-
-A rank read off point estimates says nothing of chance. Mogstad, Romano, Shaikh & Wilhelm (2024, "Inference for ranks
+`rank_sets`: a rank read off point estimates says nothing of chance. Mogstad, Romano, Shaikh & Wilhelm (2024, "Inference for ranks
 with applications to mobility across neighbourhoods and academic achievement across countries") turn simultaneous
 intervals of the pairwise differences into sets of ranks: a model's best rank is one more than the number of models
 that are significantly better, its worst leaves out those that are significantly worse.

@@ -1,21 +1,15 @@
-"""Metrics that are a function of sums over items (a corpus BLEU, a mean of means over slices), with an interval over whole units.
+"""Metrics that are a function of sums over items, with an interval over whole units: a corpus BLEU, a mean of means over slices, and ratios.
 
-Shares of what items hold several of: precision, recall and F1 of citations, pooled over all items, with intervals.
-
-An item may hold no citation or ten, so the mean of the items' own precisions is another number, and undefined where an item has
+Pooled shares of what items hold several of (precision, recall and F1 of citations): an item may hold no citation or ten, so the mean of the items' own precisions is another number, and undefined where an item has
 none. The pooled share is the sum of what is right over the sum of what there is, a ratio of sums; items (or clusters of
 them) are resampled whole, BCa as in `bootstrap`. Where that interval reaches an end of the range, or no resample changes the
 share, Wilson's interval of effective n or the rule of three takes its place (`bootstrap.share_interval`).
 
-Accuracy among what was attempted, and SimpleQA's F, which rewards neither guessing nor silence.
-
-With C right, A attempted and N asked, accuracy given attempted is C / A and F is the harmonic mean of C / N and C / A, which is
+Accuracy among what was attempted, and SimpleQA's F, which rewards neither guessing nor silence: with C right, A attempted and N asked, accuracy given attempted is C / A and F is the harmonic mean of C / N and C / A, which is
 2 C / (N + A) (Wei et al. 2024, arXiv:2411.04368). Both are ratios of sums: their standard error is that of the linearised ratio
 (residuals by item or cluster), and the interval is t on the logit scale, which keeps it inside (0, 1).
 
-Perplexity and bits per byte: a ratio of two sums, with the interval that a ratio of sums deserves.
-
-The mean of the documents' own perplexities is another number, and a worse one: it lets a short odd document weigh as
+Perplexity and bits per byte: the mean of the documents' own perplexities is another number, and a worse one: it lets a short odd document weigh as
 much as a long one. Here r = -sum(log-likelihood) / sum(count), and its standard error comes from the linearised
 ratio (the delta method): residuals -ll_i - r c_i, summed by cluster.
 """

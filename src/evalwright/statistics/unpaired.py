@@ -9,9 +9,7 @@
 The hybrid takes the two means' own limits (Zou & Donner 2008): with d the difference, d - sqrt((a - l_a)^2 + (u_b - b)^2)
 and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this is Newcombe's interval.
 
-All pairs of models where some have no item in common: paired where they have, as independent samples where not.
-
-The error is shared out by pairs (Bonferroni between the two kinds): of P pairs, each unpaired one has its interval at alpha / P,
+`all_differences`: all pairs of models, paired where they have items in common, as independent samples where not. The error is shared out by pairs (Bonferroni between the two kinds): of P pairs, each unpaired one has its interval at alpha / P,
 and all paired ones together have theirs at what is left, by one shared resample (`simultaneous.py`). So all intervals hold
 together with the level that was asked for.
 """
