@@ -1,4 +1,4 @@
-"""Accuracy given attempted and F: equal to the definitions written out, inside (0, 1), and with intervals that cover."""
+"""Ratios of sums (attempts and F, perplexities, pooled shares): equal to the definitions written out, inside the range, and with intervals that cover."""
 
 from __future__ import annotations
 
