@@ -34,7 +34,7 @@ def ours(model: str, requests: list[Any], batch_size: str) -> tuple[float, float
         out[index] = response.text  # type: ignore[union-attr]
     seconds = clock() - loaded
     assert opened._engine is not None
-    decoder = opened._engine.generator.decoder
+    decoder = opened._engine.decoder
     return loaded - began, seconds, out, (decoder and decoder.refusal) or "own loop"
 
 

@@ -98,31 +98,17 @@ def compare(
         raise ConfigurationError(
             f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs first."
         )
+    shared: dict[str, Any] = {
+        "metric": metric, "slices": slices, "slices_adjust": slices_adjust, "tasks_are": tasks_are,
+    }  # fmt: skip
     opened = [open_run(run, runs_folder) for run in runs]
     if len(opened) == 2 and baseline is None:
-        found = compare_runs(
-            *opened,
-            metric=metric,
-            most_flips=most_flips,
-            slices=slices,
-            slices_adjust=slices_adjust,
-            equivalent=equivalent,
-            tasks_are=tasks_are,
-        )
+        found = compare_runs(*opened, most_flips=most_flips, equivalent=equivalent, **shared)
         return worded_comparison(found)
     if equivalent is not None:
         raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
     base = None if baseline is None else open_run(baseline, runs_folder)
-    return worded_several(
-        compare_several(
-            opened,
-            baseline=base,
-            slices=slices,
-            slices_adjust=slices_adjust,
-            metric=metric,
-            tasks_are=tasks_are,
-        )
-    )
+    return worded_several(compare_several(opened, baseline=base, **shared))
 
 
 def leaderboard(

@@ -8,6 +8,8 @@ import re
 import time
 import zlib
 from collections.abc import Callable
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,7 @@ import pytest
 
 from evalwright.reports.explorer.following import Follower
 from evalwright.runs.reader import open_run
-from evalwright.runs.writer import RUN_FILE
-from support.runs import make_run, rewrite
+from support.runs import edited, make_run, rewrite
 from support.typed import typed
 
 BAD = {"text": "1", "nan": float("nan"), "yes": True, "list": [1], "missing": None}
@@ -62,12 +63,8 @@ def test_an_impossible_score_is_an_error_of_its_run(kind: str) -> None:
     ):
         done = typed(*words)
         assert done.code == 2, words
-        assert re.search(
-            r"Error: .*runs/bad/samples\.jsonl, line 2: the score 'score' is .*, not a number\.", done.err
-        ), (
-            words,
-            done.err,
-        )
+        told = r"Error: .*runs/bad/samples\.jsonl, line 2: the score 'score' is .*, not a number\."
+        assert re.search(told, done.err), (words, done.err)
     verified = typed("runs", "show", "bad", "--verify")
     assert verified.code == 2 and "runs/bad: Impossible records: record 2: the score 'score'" in verified.err
     checked = typed("runs", "check", "bad")
@@ -96,10 +93,8 @@ def test_a_sample_that_is_there_twice_is_said() -> None:
 
 
 def test_numbers_that_the_samples_do_not_give_are_said() -> None:
-    file = Path("runs/bad") / RUN_FILE
-    data = json.loads(file.read_text(encoding="utf-8"))
-    data["tasks"][0]["metrics"][0]["value"] = 0.25
-    file.write_text(json.dumps(data), encoding="utf-8")
+    with edited("runs/bad") as data:
+        data["tasks"][0]["metrics"][0]["value"] = 0.25
     done = typed("view", "bad", "--html", "page.html")
     assert done.code == 0
     assert "accuracy is 0.25 in run.json, 0.666667 from the samples" in done.err
@@ -135,13 +130,8 @@ def test_the_served_page_says_it_too() -> None:
     ],
 )
 def test_one_bad_record_among_many_is_named(path: tuple[Any, ...], value: Any) -> None:
-    file = Path("runs/bad") / RUN_FILE
-    data = json.loads(file.read_text(encoding="utf-8"))
-    part = data
-    for key in path[:-1]:
-        part = part[key]
-    part[path[-1]] = value
-    file.write_text(json.dumps(data), encoding="utf-8")
+    with edited("runs/bad") as data:
+        reduce(getitem, path[:-1], data)[path[-1]] = value
     for words in (
         ("leaderboard", "good", "other", "bad"),
         ("compare", "good", "bad"),

@@ -12,7 +12,7 @@ import pytest
 
 from evalwright.cli import cli
 from support.command import write_questions
-from support.runs import make_run, rewrite
+from support.runs import edited, make_run, rewrite
 from support.typed import typed
 
 ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
@@ -96,10 +96,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_changed_samples_are_refused(folder: Path, finished: Path, words: tuple[str, ...]) -> None:
     shutil.copytree(finished, folder, dirs_exist_ok=True)
     for name in "ab" if "agreement" in words else "":
-        record = Path("runs", name, "run.json")
-        data = json.loads(record.read_text())
-        data["tasks"][0]["scorers"][0]["kind"] = "another-program"  # whose verdicts may be a judge's
-        record.write_text(json.dumps(data))
+        with edited(Path("runs", name)) as data:
+            data["tasks"][0]["scorers"][0]["kind"] = "another-program"  # whose verdicts may be a judge's
     samples = Path("runs/a/samples.jsonl")
     samples.write_text(samples.read_text().replace('"value":0.0', '"value":1.0'), encoding="utf-8")
     before = {path for path in Path().rglob("*") if path.is_file()}
@@ -114,10 +112,8 @@ def test_changed_samples_are_refused(folder: Path, finished: Path, words: tuple[
 def test_changed_numbers_over_true_samples_are_found(folder: Path, finished: Path) -> None:
     shutil.copytree(finished, folder, dirs_exist_ok=True)
     assert typed("runs", "check", "a", "b").code == 0
-    record = Path("runs", "a", "run.json")
-    data = json.loads(record.read_text())
-    data["tasks"][0]["metrics"][0]["value"] = 0.99
-    record.write_text(json.dumps(data))
+    with edited("runs/a") as data:
+        data["tasks"][0]["metrics"][0]["value"] = 0.99
     done = typed("runs", "check", "a", "b", "--json")
     assert done.code == 1
     first, second = json.loads(done.out)["runs"]

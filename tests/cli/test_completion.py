@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from evalwright.cli.completion import SHELLS
-from support.command import environment
+from support.command import with_command
 from support.runs import make_run
 from support.typed import typed
 
@@ -88,10 +86,6 @@ def test_where_nothing_follows_nothing_is_said_of_it(line: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_a_real_bash_completes(place: Path) -> None:
-    commands = place / "bin"
-    commands.mkdir()
-    (commands / "evalwright").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalwright "$@"\n')
-    (commands / "evalwright").chmod(0o755)
     script = """
         eval "$(evalwright completion bash)"
         compopt() { echo "option $2"; }
@@ -102,7 +96,7 @@ def test_a_real_bash_completes(place: Path) -> None:
     """
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-c", script],
-        env={**environment(), "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"},
+        env=with_command(place),
         capture_output=True,
         text=True,
         check=False,

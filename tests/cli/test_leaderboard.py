@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -15,8 +14,8 @@ import yaml
 
 from evalwright import leaderboard
 from evalwright.core.errors import ConfigurationError
-from support.command import environment
-from support.runs import make_run
+from support.command import with_command
+from support.runs import edited, make_run
 from support.typed import typed
 
 
@@ -149,12 +148,7 @@ def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
         "tasks: [questions.yaml]\nmodels: [scripted/echo, scripted/hash]\nname: board\n"
     )
     (work / "README.md").write_text("# Mine\n")
-    commands = folder / "bin"
-    commands.mkdir()
-    (commands / "evalwright").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalwright "$@"\n')
-    (commands / "evalwright").chmod(0o755)
-    settings = environment({"HOME": str(folder), "OPENAI_API_KEY": "sk-never-shown-0123456789"})
-    settings["PATH"] = f"{commands}{os.pathsep}{settings['PATH']}"
+    settings = with_command(folder, {"HOME": str(folder), "OPENAI_API_KEY": "sk-never-shown-0123456789"})
 
     def shell(command: str) -> str:
         done = subprocess.run(
@@ -215,10 +209,10 @@ def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
 
 def test_scores_of_a_baseline_make_no_board_unless_allowed(folder: Path) -> None:
     for name in ("a", "b"):
-        file = folder / "runs" / name / "run.json"
-        data = json.loads(file.read_text())
-        data["roles"] = {"judge": {"name": "baseline/lexical", "backend": "baseline", "baseline": "by words"}}
-        file.write_text(json.dumps(data))
+        with edited(folder / "runs" / name) as data:
+            data["roles"] = {
+                "judge": {"name": "baseline/lexical", "backend": "baseline", "baseline": "by words"}
+            }
     done = typed("leaderboard", "a", "b", "--csv", "b.csv")
     assert done.code == 2
     assert "in 'a' (and 1 more) 'baseline/lexical' played the role 'judge'" in done.err

@@ -145,7 +145,7 @@ def test_the_labels_are_those_of_imported_runs(tmp_path: Path) -> None:
         (folder / f"{name}.jsonl").write_text(
             "".join(json.dumps(row) + "\n" for row in content), encoding="utf-8"
         )
-    (imported,) = import_hhem(tmp_path / "output", tmp_path / "runs").runs
+    (imported,) = import_hhem(tmp_path / "output", tmp_path / "runs")[0]
     own = run_of()
     theirs, ours = metrics_of(imported), metrics_of(own)
     assert list(theirs)[:4] == list(ours)[:4]

@@ -40,7 +40,7 @@ def test_columns_of_a_board_of_tasks(tmp_path: Path) -> None:
 def test_the_four_columns_of_a_hallucination_board(tmp_path: Path) -> None:
     lines = [Line(i, text_of(i) if i % 5 else REFUSAL, 0.9 if i % 3 else 0.2) for i in range(1, 61)]
     Model().write(tmp_path / "tree", lines)
-    (run,) = import_hhem(tmp_path / "tree", tmp_path / "runs").runs
+    (run,) = import_hhem(tmp_path / "tree", tmp_path / "runs")[0]
     (row,) = _rows(board_csv(make_board([run])))
     valid = [line for line in lines if line.text != REFUSAL]
     wrong = sum((line.score or 0) < 0.5 for line in valid)

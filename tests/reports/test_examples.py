@@ -20,7 +20,7 @@ def test_outcomes_and_the_surest_inconsistencies(tmp_path: Path) -> None:
         for i in range(1, 201)
     ]
     Model().write(tmp_path / "tree", lines)
-    (run,) = import_hhem(tmp_path / "tree", tmp_path / "runs").runs
+    (run,) = import_hhem(tmp_path / "tree", tmp_path / "runs")[0]
     rows = list(run.rows())
     outcomes, examples = read_samples(run, 7)
     found = {(each.task, each.scorer): dict(each.counts) for each in outcomes}

@@ -31,8 +31,7 @@ def _summaries(folder: Path) -> list[Run]:
             for i in range(1, 61)
         ]
         Model(name=name, more={"temperature": 0.5, "max_tokens": 999}).write(folder / "tree", lines)
-    found = import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv")
-    return list(found.runs)
+    return import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv")[0]
 
 
 def test_a_page_tells_all_that_is_recorded(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def _hallucinations(folder: Path) -> Board:
             for i in range(1, 41)
         ]
         Model(name=name).write(folder / "tree", lines)
-    return make_board(import_hhem(folder / "tree", folder / "runs").runs)
+    return make_board(import_hhem(folder / "tree", folder / "runs")[0])
 
 
 def test_the_best_are_shown_in_order_and_the_rest_is_said(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.core.tasks import Task
 from evalwright.runs.reader import open_run
 from evalwright.tasks.loading import task_from_definition
+from support.runs import edited
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = Path(evalwright.runs.__file__).parent / "schemas" / "run.schema.json"
@@ -70,9 +71,7 @@ def test_scoring_again_keeps_what_the_answers_were_made_on() -> None:
 
 def test_a_record_without_it_still_opens() -> None:
     (run,) = evaluate(task(), model(), name="first")
-    file = run.folder / "run.json"
-    data = json.loads(file.read_text(encoding="utf-8"))
-    del data["hardware"]
-    jsonschema.validate(dict(data), json.loads(SCHEMA.read_text(encoding="utf-8")))
-    file.write_text(json.dumps(data), encoding="utf-8")
+    with edited(run.folder) as data:
+        del data["hardware"]
+    jsonschema.validate(data, json.loads(SCHEMA.read_text(encoding="utf-8")))
     assert open_run(run.folder).tasks == run.tasks

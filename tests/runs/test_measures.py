@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,14 @@ import pytest
 from evalwright.analysis.comparison import read_matrices
 from evalwright.runs import measures
 from evalwright.runs.reader import Run, open_run
-from support.runs import make_run
+from support.runs import edited, make_run
 from support.shown import compare_two as compare_runs
 
 
 def changed(run: Run, **metric: Any) -> Run:
     """The run with another main metric in its record."""
-    path = run.folder / "run.json"
-    data = json.loads(path.read_text())
-    data["tasks"][0]["metrics"][0] |= metric
-    path.write_text(json.dumps(data))
+    with edited(run.folder) as data:
+        data["tasks"][0]["metrics"][0] |= metric
     return open_run(run.folder)
 
 
@@ -68,11 +65,8 @@ def test_a_rate_that_its_kind_calls_worse_when_higher(
         monkeypatch.setattr(measures, name, getattr(measures, name) | {"hallucination-rate"})
     runs = two(tmp_path, lambda mean: 1 - mean, kind="hallucination-rate")
     (found,) = read_matrices(runs)
-    assert (found.measure.form, found.measure.lower_is_better, found.measure.bounded) == (
-        "complement",
-        True,
-        True,
-    )
+    one = found.measure
+    assert (one.form, one.lower_is_better, one.bounded) == ("complement", True, True)
     assert found.values.mean(axis=1).tolist() == [0.25, 0.75]
 
 

@@ -13,7 +13,9 @@ import pytest
 
 from evalwright import Run, evaluate, merge_runs
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName, UsageError
-from support.command import ROOT, record, records, write_questions
+from evalwright.core.private import home_folder
+from support.command import ROOT, records, write_questions
+from support.runs import edited
 from support.typed import typed
 
 
@@ -34,9 +36,8 @@ def whole(task: str = "questions.yaml", **settings: Any) -> Run:
 
 def edit(run: Run, /, **changes: Any) -> None:
     """Change the part "shard" of a record."""
-    data = record(run.folder)
-    data["shard"] = {**data["shard"], **changes}
-    (run.folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
+    with edited(run.folder) as data:
+        data["shard"] |= changes
 
 
 def same(made: Run, other: Run) -> None:
@@ -106,17 +107,8 @@ def test_of_several_numbers_of_shards_the_complete_one_counts() -> None:
 )
 def test_shards_of_different_evaluations(settings: dict[str, Any], said: str) -> None:
     shards()
-    evaluate(
-        "questions.yaml",
-        **{
-            "models": "scripted/hash",
-            "name": "made",
-            "limit": 5,
-            "shard": "2/3",
-            "replace": True,
-            **settings,
-        },
-    )
+    given = {"models": "scripted/hash", "name": "made", "limit": 5, "shard": "2/3", "replace": True}
+    evaluate("questions.yaml", **{**given, **settings})
     with pytest.raises(RunError, match="are not shards of the same run") as error:
         merge_runs("made")
     assert said in str(error.value)
@@ -126,9 +118,8 @@ def test_shards_of_different_evaluations(settings: dict[str, Any], said: str) ->
 def test_shards_of_other_paces_are_one_run() -> None:
     """What cannot change an answer may differ from node to node."""
     found = shards()
-    data = record(found[1].folder)
-    data["configuration"]["models"][0]["arguments"] = {"max_concurrency": 4}
-    (found[1].folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
+    with edited(found[1].folder) as data:
+        data["configuration"]["models"][0]["arguments"] = {"max_concurrency": 4}
     (made,) = merge_runs("made")
     assert made.id == "made"
 
@@ -239,42 +230,19 @@ def test_metrics_of_a_plug_in_need_it(tmp_path: Path) -> None:
         "import evalwright\nfrom evalwright.statistics import mean_interval\n"
         "@evalwright.metric('twice')\ndef twice(column):\n    return mean_interval(2 * column.values)\n"
     )
+
+    def ended(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "evalwright", *words]
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    made = ("run", "questions.yaml", "--model", "scripted/hash", "-T", 'metrics=["twice"]', "--name", "made")
     for shard in ("1/2", "2/2"):
-        command = [
-            "run",
-            "questions.yaml",
-            "--model",
-            "scripted/hash",
-            "-T",
-            'metrics=["twice"]',
-            "--plugin",
-            "mine.py",
-            "--name",
-            "made",
-        ]
-        ran = subprocess.run(
-            [sys.executable, "-m", "evalwright", *command, "--shard", shard],
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-    without = subprocess.run(
-        [sys.executable, "-m", "evalwright", "runs", "merge", "made"],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert without.returncode == 2
-    assert "Unknown metric 'twice'" in without.stderr
-    done = subprocess.run(
-        [sys.executable, "-m", "evalwright", "runs", "merge", "made", "--plugin", "mine.py"],
-        env=ENVIRONMENT,
-        check=False,
-    )
-    assert done.returncode == 0
+        code, said = ended(*made, "--plugin", "mine.py", "--shard", shard)
+        assert code == 0, said
+    code, said = ended("runs", "merge", "made")
+    assert code == 2 and "Unknown metric 'twice'" in said
+    assert ended("runs", "merge", "made", "--plugin", "mine.py")[0] == 0
 
 
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"}
@@ -306,17 +274,11 @@ def test_neither_models_nor_data_nor_the_store_are_needed() -> None:
     wanted = records(whole().folder)
     for path in ("questions.yaml", "questions.jsonl"):
         Path(path).unlink()
-    home = Path(typed_home())
+    home = home_folder()
     shutil.rmtree(home)
     (made,) = merge_runs("made")
     assert records(made.folder) == wanted
     assert not home.exists()
-
-
-def typed_home() -> str:
-    from evalwright.core.private import home_folder
-
-    return str(home_folder())
 
 
 def test_errors_are_errors_of_use() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +24,7 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.scores import hashed
 from evalwright.statistics import compare_paired
 from evalwright.statistics.jackknife import jackknife_groups
-from support.runs import make_run
+from support.runs import edited, make_run
 
 N = 240
 F64 = npt.NDArray[np.float64]
@@ -160,29 +159,12 @@ def test_a_share_of_labels_is_compared_item_by_item(tmp_path: Path) -> None:
     (found,) = read_matrices(runs, metric="f-score")
     assert not found.measure.is_mean
     for run in runs:  # as `evalwright aggregate` would have written it
-        path = run.folder / "run.json"
-        data = json.loads(path.read_text())
-        task = data["tasks"][0]
-        task["metric_specs"].append(
-            {
-                "label": "skipped",
-                "kind": "label-share",
-                "scorer": "score",
-                "options": {"label": "not_attempted"},
-            }
-        )
+        named = {"label": "skipped", "kind": "label-share", "scorer": "score"}
         value = float(np.mean(labels[runs.index(run)] == "not_attempted"))
-        task["metrics"].append(
-            {
-                **task["metrics"][0],
-                "label": "skipped",
-                "kind": "label-share",
-                "value": value,
-                "low": 0.0,
-                "high": 1.0,
-            }
-        )
-        path.write_text(json.dumps(data))
+        with edited(run.folder) as data:
+            task = data["tasks"][0]
+            task["metric_specs"].append({**named, "options": {"label": "not_attempted"}})
+            task["metrics"].append({**task["metrics"][0], **named, "value": value, "low": 0.0, "high": 1.0})
     runs = [open_run(run.folder) for run in runs]
     task_found = compare_runs(*runs, metric="skipped").tasks[0]
     skipped = [(own == "not_attempted").astype(float) for own in labels]
@@ -254,10 +236,8 @@ def test_few_clusters_are_said(tmp_path: Path) -> None:
 
 def test_a_metric_that_cannot_be_made_again_has_no_interval(tmp_path: Path) -> None:
     a, b, c = label_runs(tmp_path, "macro-f1")
-    path = b.folder / "run.json"
-    data = json.loads(path.read_text())
-    data["tasks"][0]["metrics"][0]["value"] = 0.5
-    path.write_text(json.dumps(data))
+    with edited(b.folder) as data:
+        data["tasks"][0]["metrics"][0]["value"] = 0.5
     b = open_run(b.folder)
     task = compare_runs(a, b).tasks[0]
     assert task.result.mean_b == 0.5 and math.isnan(task.result.low)

@@ -55,24 +55,12 @@ def valid_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def small_task(**more: Any) -> Task:
-    rows = [
-        {
-            "id": str(i),
-            "input": f"Question {i}?",
-            "target": str(i),
-            "options": ["0", "1", "2", "3"],
-            "day": day,
-        }
-        for i, day in enumerate(("2026-01-02", None, "2026-03-04", "2026-05-06"))
-    ]
+    days = enumerate(("2026-01-02", None, "2026-03-04", "2026-05-06"))
+    asked = [{"id": str(i), "input": f"Question {i}?", "target": str(i), "day": day} for i, day in days]
+    rows = [{**row, "options": ["0", "1", "2", "3"]} for row in asked]
     metadata = {"created_at": "{{ day }}", "domain": "numbers"}
-    definition = {
-        "task": "small",
-        "dataset": {"rows": rows},
-        "sample": {"cluster": "c{{ id | int // 2 }}", "metadata": metadata},
-        **more,
-    }
-    return task_from_definition(definition)
+    sample = {"cluster": "c{{ id | int // 2 }}", "metadata": metadata}
+    return task_from_definition({"task": "small", "dataset": {"rows": rows}, "sample": sample, **more})
 
 
 def test_the_bundled_benchmark_with_a_real_model() -> None:

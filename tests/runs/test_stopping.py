@@ -18,28 +18,10 @@ from support.runs import make_run
 from support.shown import board_html, board_markdown, compared, terminal
 
 FOUND: dict[str, Any] = {
-    "task": "factual",
-    "rule": "one beats two",
-    "metric": "",
-    "a": "one",
-    "b": "two",
-    "unit": "items",
-    "bounded": True,
-    "decided": True,
-    "verdict": "one better",
-    "early": True,
-    "looks": 2,
-    "units": 4,
-    "n_total": 1000,
-    "failed": 0,
-    "value": 0.1234,
-    "low": 0.05,
-    "high": 0.2,
-    "level": 0.95,
-    "e_value": None,
-    "estimand": "this benchmark",
-    "method": "exact",
-}
+    "task": "factual", "rule": "one beats two", "metric": "", "a": "one", "b": "two", "unit": "items", "bounded": True, "decided": True,
+    "verdict": "one better", "early": True, "looks": 2, "units": 4, "n_total": 1000, "failed": 0, "value": 0.1234, "low": 0.05,
+    "high": 0.2, "level": 0.95, "e_value": None, "estimand": "this benchmark", "method": "exact",
+}  # fmt: skip
 
 
 def stopped(run: Run, *, reached: str = "", asked: int = 4, **found: Any) -> Run:

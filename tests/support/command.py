@@ -47,6 +47,15 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
+def with_command(folder: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """As `environment`, with `evalwright` on the path: a script in `folder/bin`."""
+    script = folder / "bin" / "evalwright"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalwright "$@"\n')
+    script.chmod(0o755)
+    return {**environment(extra), "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
 def start(
     arguments: list[str], folder: Path, extra: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:

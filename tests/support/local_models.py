@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from evalwright.core.errors import Failure
 from evalwright.core.requests import LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
@@ -23,6 +26,19 @@ def log_likelihood(model: LocalModel, context: str, continuation: str) -> float:
     assert isinstance(found, Response), found
     assert found.log_likelihood is not None
     return found.log_likelihood
+
+
+def agree(found: Sequence[Any], expected: Sequence[Any], each: float = 1e-5) -> None:
+    """The same answers but for rounding, which batches of other sizes do: `each` a scored token."""
+    for ours, theirs in zip(found, expected, strict=True):
+        assert type(ours) is type(theirs), (ours, theirs)
+        if isinstance(theirs, Failure):
+            assert ours == theirs
+            continue
+        near = pytest.approx(theirs.log_likelihood, abs=each * max(1, theirs.tokens_scored or 0))
+        assert theirs.log_likelihood is None or ours.log_likelihood == near
+        for name in ("text", "finish_reason", "usage", "is_greedy", "tokens_scored"):
+            assert getattr(ours, name) == getattr(theirs, name)
 
 
 def engine_of(model: Any) -> Any:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Classify
 from evalwright.models.base import LocalModel
+from evalwright.models.registry import open_model
 
 PAIRS = [
     Classify("The river rises in the hills above the town and runs past the old mill.", "The river rises."),
@@ -13,6 +17,13 @@ PAIRS = [
     Classify("Iron melts at 1538 degrees, gold at 1064.", ""),
     Classify("The train had left. " * 6, "東京 and Zürich."),
 ]
+
+
+def opened(kind: str, folder: Path | str, **arguments: Any) -> LocalModel:
+    """The judge of that kind from a folder."""
+    found = open_model(f"{kind}/{folder}", arguments)
+    assert isinstance(found, LocalModel)
+    return found
 
 
 def supported(model: LocalModel, pairs: list[Classify]) -> list[float]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,15 @@ from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 Scores = Sequence[float | Score | None]
 
 FAILED = Failure("rate limited", "provider", "HTTP 429: slow down.", retryable=True, status=429, attempts=10)
+
+
+@contextmanager
+def edited(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """A run's `run.json`, to be changed."""
+    file = Path(folder) / RUN_FILE
+    data = json.loads(file.read_text(encoding="utf-8"))
+    yield data
+    file.write_text(json.dumps(data), encoding="utf-8")
 
 
 def make_run(

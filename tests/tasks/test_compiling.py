@@ -100,7 +100,7 @@ def test_perplexity_keeps_the_text_whole(load: Load) -> None:
     task = load('task: t\ndataset: {rows: [{input: "  a text \\n\\n"}]}\nanswer: {mode: perplexity}\n')
     assert asked(task) == [RollingLogLikelihood("  a text \n\n")]
     assert task.strategy.needs == {"rolling"}
-    assert task.main_metric == "word-perplexity"
+    assert task.metrics[0].label == "word-perplexity"
 
 
 def test_several_turns(load: Load) -> None:

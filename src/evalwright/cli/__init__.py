@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -65,9 +65,8 @@ class LazyGroup(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        full = module if "." in module else f"evalwright.cli.{module}"
-        command: click.Command = getattr(import_module(full), attribute)
+        place = COMMANDS[cmd_name][0]
+        command: click.Command = resolve_name(place if "." in place else f"evalwright.cli.{place}")
         return command
 
     def resolve_command(
@@ -99,7 +98,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
     if os.environ.get(COMPLETE):
-        code: int = import_module("evalwright.cli.completion").complete()
+        code: int = resolve_name("evalwright.cli.completion:complete")()
         return code
     return run_command(cli, arguments, "evalwright")
 
@@ -162,10 +161,8 @@ def _meant(error: click.NoSuchOption, given: Sequence[str]) -> str | None:
         if isinstance(param, click.Option)
     }
     for spelling in SPELLINGS:
-        module, _, attribute = spelling.partition(":")
-        meant: str | None = getattr(import_module(module), attribute)(
-            error.option_name, tuple(path), list(given)[len(path) :], native
-        )
+        rest = list(given)[len(path) :]
+        meant: str | None = resolve_name(spelling)(error.option_name, tuple(path), rest, native)
         if meant:
             return meant
     return None
@@ -184,6 +181,13 @@ def _failed(error: Exception) -> int:
         f"Answers received so far are kept. Set EVALWRIGHT_DEBUG=1 to see where it happened, and please report it."
     )
     return 2
+
+
+def conclude(*sentences: str) -> int:
+    """Say what went wrong, if anything did, and give the exit code for it."""
+    for sentence in filter(None, sentences):
+        say(sentence)
+    return int(any(sentences))
 
 
 def say(sentence: str) -> None:

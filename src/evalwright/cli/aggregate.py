@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, opened, option, several
 from evalwright.cli.output import print_result
 
 if TYPE_CHECKING:
@@ -15,41 +15,27 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run")
-@several(
-    "--slice",
-    "slices",
-    metavar="KEY",
-    help="A metadata key to show the metrics by, in place of the run's own.",
-)
-@click.option(
-    "--level",
-    type=float,
-    metavar="L",
-    help="Confidence level of the intervals, e.g. 0.99. Default: the run's own.",
-)
-@click.option(
-    "--metric",
-    "metrics",
+@several("--slice slices", "KEY", "A metadata key to show the metrics by, in place of the run's own.")
+@option("--level", "L", "Confidence level of the intervals, e.g. 0.99. Default: the run's own.", type=float)
+@option(
+    "--metric metrics",
+    "[LABEL=]METRIC[:SCORER]",
+    "A metric in place of the run's own. Repeatable.",
     multiple=True,
-    metavar="[LABEL=]METRIC[:SCORER]",
-    help="A metric in place of the run's own. Repeatable.",
 )
-@click.option(
-    "--name", default="", metavar="ID", help="The new run's name. Default: the old one with '.aggregated'."
-)
+@option("--name", "ID", "The new run's name. Default: the old one with '.aggregated'.", default="")
 @RUNS_FOLDER
 @PLUGINS
 @AS_JSON
 def aggregate(run: str, **given: Any) -> int:
     """Compute the metrics of RUN again from its recorded scores, as a new run. No request is sent."""
-    from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.reports.documents.summary import run_summary
 
     load_plugins(given["plugins"])
     made = aggregate_run(
-        open_run(run, given["runs_folder"]),
+        opened(run)[0],
         metrics=[_metric(text) for text in given["metrics"]],
         slices=given["slices"] or None,
         level=given["level"],

@@ -100,7 +100,7 @@ def judge_settings(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> di
     made: dict[str, Any] = {}
     if given["rubric"]:
         for key in ("scorers", "metrics"):
-            if any(name.split(".")[0] == key for name in overrides):
+            if key in overrides:
                 raise ConfigurationError(
                     f"--rubric takes the place of the tasks' scorers and metrics, so -T {key}... cannot be used with it. For a rubric "
                     "with points or classes, write it in a task file."
@@ -115,7 +115,7 @@ def judge_settings(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> di
     elif given["judges"]:
         out["undecided"] = {"scorer": "judge-correct", **several}
     if given["columns"]:
-        if not any(as_data_file(name) for name in given.get("tasks") or ()):
+        if not any(map(as_data_file, given.get("tasks") or ())):
             raise ConfigurationError(
                 "--column names the columns of a data file, such as mine.csv, and no task is one."
             )
@@ -127,9 +127,8 @@ def judge_settings(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> di
 
 def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a Configuration that `run` and `plan` share, where they were given."""
-    out: dict[str, Any] = {
-        key: given[key] for key in ("seed", "out", "home", "num_fewshot") if given[key] is not None
-    }
+    named = ("seed", "out", "home", "num_fewshot")
+    out: dict[str, Any] = {key: given[key] for key in named if given[key] is not None}
     if given["home"]:
         # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]

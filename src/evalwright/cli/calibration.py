@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, opened
 from evalwright.cli.output import print_result
 
 
@@ -12,16 +14,15 @@ from evalwright.cli.output import print_result
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
 @AS_JSON
-def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
+def calibration(runs: tuple[str, ...], as_json: bool, **_: Any) -> int:
     """Compare the confidence of RUNS' answers with their scores: Brier score, calibration error, risk and coverage.
 
     The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options. No request is sent.
     """
     from evalwright.analysis.confidence import confidence_of
-    from evalwright.api import open_run
     from evalwright.reports.documents.confidence import confidence_document
 
-    found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]
+    found = [(run, confidence_of(run)) for run in opened(*runs)]
     print_result(
         as_json,
         [{"run": run.id, "tasks": [one.as_dict() for one in tasks]} for run, tasks in found],

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import several
+from evalwright.cli.options import opened, option, several
 from evalwright.cli.output import echo
 
 if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
     from evalwright.tasks.citations import Cited
 
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@several("--run", metavar="RUN", help="The tasks of a run too, with their samples. Repeatable.")
-@click.option(
+@several("--run", "RUN", "The tasks of a run too, with their samples. Repeatable.")
+@option(
     "--output",
-    metavar="FILE",
-    help="Where it is written: .tex for a document that compiles, .bib for the entries alone. Default: the terminal, as .tex.",
+    "FILE",
+    "Where it is written: .tex for a document that compiles, .bib for the entries alone. Default: the terminal, as .tex.",
 )
-@click.option(
-    "--runs",
-    "runs_folder",
-    default="runs",
-    metavar="DIR",
-    help="Where runs given by name are. Default: runs.",
-)
-def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, runs_folder: str) -> None:
+@option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
+def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, **_: Any) -> None:
     """Write a LaTeX table of tasks with their licences and citations, and the BibTeX entries. No data is fetched.
 
     A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is a row.
@@ -45,7 +41,7 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
         raise click.UsageError("Name at least one task, for example gsm8k, or a run with --run.")
     rows = [
         *(row for name in tasks for row in _of_task(name)),
-        *(row for name in run for row in _of_run(name, runs_folder)),
+        *(row for one in opened(*run) for row in _of_run(one)),
     ]
     path = Path(output) if output else None
     if path is not None and path.suffix not in (".tex", ".bib"):
@@ -54,10 +50,7 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
         if path is None:
             echo(tex_document(rows).rstrip())
         else:
-            stem = (
-                "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in path.stem).strip("-")
-                or "tasks"
-            )
+            stem = re.sub("[^A-Za-z0-9]", "-", path.stem).strip("-") or "tasks"
             write_file(path, bib_text(rows) if path.suffix == ".bib" else tex_document(rows, stem))
     except ValueError as error:
         raise TaskError(f"The citations cannot be put together: {error}.") from None
@@ -78,11 +71,9 @@ def _of_task(name: str) -> Iterator[Cited]:
         yield cited(one.name, metadata if isinstance(metadata, dict) else {})
 
 
-def _of_run(name: str, folder: str) -> Iterator[Cited]:
-    from evalwright.api import open_run
+def _of_run(run: Run) -> Iterator[Cited]:
     from evalwright.tasks.citations import cited, cited_benchmark
 
-    run = open_run(name, folder)
     parts: dict[str, Counter[str]] = {}
     for row in run.rows():
         if row.get("draw", 0) == 0 and (benchmark := row["metadata"].get("benchmark")):

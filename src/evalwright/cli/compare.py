@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TASKS_ARE, only_with, several
+from evalwright.cli.options import (
+    AS_JSON,
+    METRIC,
+    RUNS_FOLDER,
+    TASKS_ARE,
+    only_with,
+    opened,
+    option,
+    several,
+    was_typed,
+)
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
@@ -18,41 +27,41 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
-@click.option(
-    "--baseline",
-    metavar="RUN",
-    help="With three or more runs: compare every other with this one, not all pairs.",
-)
+@option("--baseline", "RUN", "With three or more runs: compare every other with this one, not all pairs.")
 @METRIC
-@several("--slice", "slices", metavar="KEY", help="Compare by the values of this metadata key too.")
-@click.option(
-    "--slices-adjust", type=click.Choice(["bh", "holm", "none"]), default="bh", show_default=True,
-    help="How many slices are adjusted for: 5% of findings false, 5% for any false finding, or not.",
-)  # fmt: skip
-@click.option(
-    "--flips", type=click.IntRange(min=0), default=5, show_default=True, metavar="N",
-    help="Items to name that the two runs score differently, in each direction.",
-)  # fmt: skip
-@click.option(
-    "--equivalent",
-    type=float,
-    metavar="MARGIN",
-    help="Test whether two runs are the same up to this margin (TOST).",
+@several("--slice slices", "KEY", "Compare by the values of this metadata key too.")
+@option(
+    "--slices-adjust",
+    "",
+    "How many slices are adjusted for: 5% of findings false, 5% for any false finding, or not.",
+    type=click.Choice(["bh", "holm", "none"]),
+    default="bh",
+    show_default=True,
 )
+@option(
+    "--flips",
+    "N",
+    "Items to name that the two runs score differently, in each direction.",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+)
+@option("--equivalent", "MARGIN", "Test whether two runs are the same up to this margin (TOST).", type=float)
 @TASKS_ARE
 @several(
-    "--fail-if",
-    "rules",
-    metavar="RULE",
-    help='End with 1 if this holds of B against A: "accuracy drops by more than 0.02".',
+    "--fail-if rules", "RULE", 'End with 1 if this holds of B against A: "accuracy drops by more than 0.02".'
 )
-@click.option(
-    "--gate", "mode", type=click.Choice(["shown", "not-ruled-out"]), default="shown", show_default=True,
-    help="Whether a rule fails if the data show it, or unless the data rule it out (non-inferiority).",
-)  # fmt: skip
-@click.option("--junit", metavar="FILE", help="Write the gate as JUnit XML, a test case per rule and task.")
+@option(
+    "--gate mode",
+    "",
+    "Whether a rule fails if the data show it, or unless the data rule it out (non-inferiority).",
+    type=click.Choice(["shown", "not-ruled-out"]),
+    default="shown",
+    show_default=True,
+)
+@option("--junit", "FILE", "Write the gate as JUnit XML, a test case per rule and task.")
 @AS_JSON
-@click.option("--json-file", metavar="FILE", help="Write the comparison as JSON to a file.")
+@option("--json-file", "FILE", "Write the comparison as JSON to a file.")
 def compare(runs: tuple[str, ...], **given: Any) -> int:
     """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.
 
@@ -63,7 +72,6 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
-    from evalwright.api import open_run
     from evalwright.core.errors import ConfigurationError
     from evalwright.reports.documents.comparison import comparison_document
     from evalwright.reports.documents.several import several_document
@@ -71,40 +79,25 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     only_with(mode="rules", junit="rules", slices_adjust="slices")
     for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
         if len(runs) == 1 and given[name]:
-            option = name.removesuffix("s").replace("_", "-")
+            typed = name.removesuffix("s").replace("_", "-")
             raise ConfigurationError(
-                f"--{option} compares two runs or more: name another run, or leave it out."
+                f"--{typed} compares two runs or more: name another run, or leave it out."
             )
-    if (
-        len(runs) > 2
-        and click.get_current_context().get_parameter_source("flips") is ParameterSource.COMMANDLINE
-    ):
+    if len(runs) > 2 and was_typed("flips"):
         raise ConfigurationError("--flips names items of two runs; with more it has no effect. Leave it out.")
-    if (
-        len(runs) == 1
-        and not given["rules"]
-        and _gains(open_run(runs[0], given["runs_folder"]), given["as_json"])
-    ):
+    if len(runs) == 1 and not given["rules"] and _gains(opened(*runs)[0], given["as_json"]):
         return 0
     if len(runs) < 2:
         raise ConfigurationError(
             "A comparison needs two runs or more: `evalwright compare A B`. `evalwright runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
-    opened = [open_run(run, given["runs_folder"]) for run in runs]
-    baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
-    comparison = compare_runs(
-        *opened,
-        baseline=baseline,
-        metric=given["metric"],
-        slices=given["slices"],
-        slices_adjust=given["slices_adjust"],
-        most_flips=given["flips"],
-        equivalent=given["equivalent"],
-        tasks_are=given["tasks_are"],
-    )
-    gates = _gates(opened, baseline, rules, given["mode"], given["tasks_are"])
-    for run in opened:
+    compared = opened(*runs)
+    baseline = opened(given["baseline"])[0] if given["baseline"] else None
+    settings = {key: given[key] for key in ("metric", "slices", "slices_adjust", "equivalent", "tasks_are")}
+    comparison = compare_runs(*compared, baseline=baseline, most_flips=given["flips"], **settings)
+    gates = _gates(compared, baseline, rules, given["mode"], given["tasks_are"])
+    for run in compared:
         run.verify()  # of large runs the scores were read from the arrays beside the samples
     data = comparison.as_dict()
     if gates:
@@ -136,16 +129,16 @@ def _gains(run: Run, as_json: bool) -> bool:
 
 
 def _gates(
-    opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any
+    compared: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any
 ) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
         return []
     from evalwright.analysis.gate import judge
 
-    reference = baseline or opened[0]
-    place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())
-    others = [run for i, run in enumerate(opened) if i != place]
+    reference = baseline or compared[0]
+    place = next(i for i, run in enumerate(compared) if run.folder.resolve() == reference.folder.resolve())
+    others = [run for i, run in enumerate(compared) if i != place]
     return [
         judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are)
         for other in others

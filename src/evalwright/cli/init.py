@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, several
+from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, flag, option, several
 from evalwright.cli.output import echo
 
 SUITE = "suite.yaml"
@@ -21,36 +21,30 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
 
 
 @click.command()
-@click.option(
+@option(
     "--task",
-    metavar="FILE|TASK",
-    help="A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv is begun with examples where there is none.",
+    "FILE|TASK",
+    "A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv is begun with examples where there is none.",
 )
-@several("--model", "models", metavar="M", help="A model, provider/name.")
+@several("--model models", "M", "A model, provider/name.")
 @JUDGES
 @RUBRIC
 @COLUMNS
-@click.option("--no-workflow", is_flag=True, help="Write no GitHub workflow.")
-@click.option("--replace", is_flag=True, help="Replace files that are there.")
+@flag("--no-workflow", "Write no GitHub workflow.")
+@flag("--replace", "Replace files that are there.")
 def init(**given: Any) -> None:
     """Write a task, a suite file and a GitHub workflow into this folder, from two questions.
 
     --task and --model answer the questions beforehand. No file is replaced without a question or --replace, and no request is sent.
     """
-    task = given["task"] or _asked(
-        "What to evaluate: a CSV or JSONL file of your questions, or a benchmark (`evalwright tasks list`)",
-        EXAMPLES,
-        "--task",
-        lambda answer: _check_task(answer, given),
+    question = (
+        "What to evaluate: a CSV or JSONL file of your questions, or a benchmark (`evalwright tasks list`)"
     )
-    models = given["models"] or tuple(
-        _asked(
-            "Which models (provider/name, separated by spaces)",
-            "demo/small demo/large",
-            "--model",
-            lambda answer: _check_models(answer.split()),
-        ).split()
-    )
+    task = given["task"] or _asked(question, EXAMPLES, "--task", lambda answer: _check_task(answer, given))
+    models = given["models"]
+    if not models:
+        question, default = "Which models (provider/name, separated by spaces)", "demo/small demo/large"
+        models = tuple(_asked(question, default, "--model", lambda one: _check_models(one.split())).split())
     files = _files(task, models, given)
     _write(files, given["replace"])
     _end(files)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import several
+from evalwright.cli.options import option, several
 from evalwright.cli.output import write_result
 from evalwright.reports.jobs import SYSTEMS
 
@@ -14,25 +14,17 @@ from evalwright.reports.jobs import SYSTEMS
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("system", type=click.Choice(SYSTEMS))
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- run ...")
-@click.option(
-    "--shards",
-    type=click.IntRange(2, 100_000),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="How many shards.",
-)
+@option("--shards", "N", "How many shards.", type=click.IntRange(2, 100_000), default=8, show_default=True)
 @several(
-    "--option",
-    "options",
-    metavar="TEXT",
-    help="An option of the submission of shards, e.g. --option=--gres=gpu:1; for Kubernetes a limit, e.g. nvidia.com/gpu=1.",
+    "--option options",
+    "TEXT",
+    "An option of the submission of shards, e.g. --option=--gres=gpu:1; for Kubernetes a limit, e.g. nvidia.com/gpu=1.",
 )
-@click.option("--image", default="", help="For Kubernetes: the image, with evalwright in it.")
-@click.option(
-    "--claim", default="", help="For Kubernetes: the volume claim of the working folder. Default: evalwright."
+@option("--image", "", "For Kubernetes: the image, with evalwright in it.", default="")
+@option(
+    "--claim", "", "For Kubernetes: the volume claim of the working folder. Default: evalwright.", default=""
 )
-@click.option("--into", metavar="FILE", help="Write the file, in place of printing it.")
+@option("--into", "FILE", "Write the file, in place of printing it.")
 def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
     """Print job files that run an evaluation in shards and merge them: evalwright jobs slurm --shards 8 -- run TASK --model M --name NAME"""
     from evalwright.core.errors import ConfigurationError
@@ -41,9 +33,9 @@ def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
     kubernetes = system == "kubernetes"
     if kubernetes and not given["image"]:
         raise ConfigurationError("Kubernetes needs an image that has evalwright in it: name it with --image.")
-    for option in () if kubernetes else ("image", "claim"):
-        if given[option]:
-            raise ConfigurationError(f"--{option} has no effect: it is for kubernetes. Leave it out.")
+    for name in () if kubernetes else ("image", "claim"):
+        if given[name]:
+            raise ConfigurationError(f"--{name} has no effect: it is for kubernetes. Leave it out.")
     name, out, merge = _checked(command)
     made = Jobs(
         name,
@@ -76,10 +68,10 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
     given = run.make_context("evalwright run", list(command[1:])).params
     if not given["name"]:
         raise ConfigurationError("Give the evaluation a --name: its shards are merged by it.")
-    for option in ("shard", "until", "budget", "as_json"):
-        if given[option]:
+    for key in ("shard", "until", "budget", "as_json"):
+        if given[key]:
             raise ConfigurationError(
-                f"--{option.removeprefix('as_')} cannot be in a job's command: leave it out."
+                f"--{key.removeprefix('as_')} cannot be in a job's command: leave it out."
             )
     if given["home"]:
         raise ConfigurationError(
@@ -91,9 +83,8 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
         raise ConfigurationError(
             "The command has a key in it, and job files hold none: put keys into the environment, .env or a secret."
         )
-    out = (
-        [] if given["out"] else ["--out", "runs"]
-    )  # wins over what a file says, so that the merge looks in the right place
+    # Wins over what a file says, so that the merge looks in the right place.
+    out = [] if given["out"] else ["--out", "runs"]
     both = [("--plugin", "plugins"), ("--task-root", "task_root"), ("--trust", "trust")]
-    more = [word for option, key in both for value in given[key] for word in (option, value)]
+    more = [word for typed, key in both for value in given[key] for word in (typed, value)]
     return check_run_name(given["name"]), out, ["--out", given["out"] or "runs", *more, "--", given["name"]]

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, opened, option, several, together
 from evalwright.cli.output import echo, print_json, print_result, write_result
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
-    from evalwright.runs.reader import Run
 
-_SCORER = click.option(
-    "--scorer",
-    default="",
-    metavar="NAME",
-    help="The scorer whose verdicts to check. Default: the run's only judge.",
+_SCORER = option(
+    "--scorer", "NAME", "The scorer whose verdicts to check. Default: the run's only judge.", default=""
 )
 
 
@@ -33,27 +29,20 @@ def judge() -> None:
 @click.argument("run")
 @click.argument("run2", required=False)
 @_SCORER
-@several("--task", "tasks", metavar="NAME", help="Only answers to this task.")
-@click.option(
-    "--n", "size", type=click.IntRange(1), metavar="N", help="How many answers. Default: 200, or all."
-)
-@click.option(
+@several("--task tasks", "NAME", "Only answers to this task.")
+@option("--n size", "N", "How many answers. Default: 200, or all.", type=click.IntRange(1))
+@option(
     "--design",
+    "",
+    "Stratified: by verdict, with more of those that the judge is unsure of.",
     type=click.Choice(["random", "stratified"]),
     default="random",
     show_default=True,
-    help="Stratified: by verdict, with more of those that the judge is unsure of.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Fixes which answers are drawn."
-)
-@click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
-@click.option(
-    "--page",
-    metavar="FILE",
-    help="Write an HTML page to label on, in place of the table (or with --to, as well).",
-)
-@click.option("--question", metavar="TEXT", help="The question on the page. Default: Is the answer right?")
+@option("--seed", "", "Fixes which answers are drawn.", type=click.IntRange(0), default=0, show_default=True)
+@option("--to", "FILE", "The table to write. Default: RUN.labels.csv here.")
+@option("--page", "FILE", "Write an HTML page to label on, in place of the table (or with --to, as well).")
+@option("--question", "TEXT", "The question on the page. Default: Is the answer right?")
 @RUNS_FOLDER
 @AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
@@ -69,20 +58,19 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
-@several("--labels", "files", metavar="FILE", help="A table with labels.")
+@several("--labels files", "FILE", "A table with labels.")
 @_SCORER
 @RUNS_FOLDER
 @AS_JSON
-def calibrate(
-    run: str, run2: str | None, files: tuple[str, ...], scorer: str, runs_folder: str, as_json: bool
-) -> None:
+def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) -> None:
     """Correct a judge's score of RUN by people's labels; with RUN2, the difference between the two.
 
     Labels of answers chosen by hand ("Label this" of `evalwright view`) say how the judge fared on these alone.
     Without --labels it draws the answers to label, as `judge sample` does, and says what to do next.
     """
+    scorer, as_json = given["scorer"], given["as_json"]
     if not files:
-        _show_drawn(_draw(runs_folder, run=run, run2=run2, scorer=scorer), as_json)
+        _show_drawn(_draw(given["runs_folder"], run=run, run2=run2, scorer=scorer), as_json)
         return
     from evalwright.analysis.judge_validation.calibration import (
         calibrate_difference,
@@ -91,84 +79,72 @@ def calibrate(
     )
     from evalwright.analysis.judge_validation.chosen import beside_chosen, chosen_by_hand
     from evalwright.analysis.judge_validation.labels import read_label_files
-    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, chosen_document, difference_document
 
-    opened = open_run(run, runs_folder)
+    first, *second = opened(*filter(None, (run, run2)))
     if run2 is None and chosen_by_hand(tables := read_label_files(files)):
-        chosen = beside_chosen(opened, tables, scorer)
+        chosen = beside_chosen(first, tables, scorer)
         print_result(as_json, chosen.as_dict(), chosen_document(chosen))
         return
-    if run2 is None:
-        one = calibrate_judge(opened, files, scorer=scorer)
+    if not second:
+        one = calibrate_judge(first, files, scorer=scorer)
         found, document, name = one.as_dict(), calibration_document(one), one.scorer
     else:
-        other = open_run(run2, runs_folder)
-        both = calibrate_difference(opened, other, files, scorer=scorer)
-        found, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
+        both = calibrate_difference(first, second[0], files, scorer=scorer)
+        found, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{second[0].id}"
     data = {**found, **document.words()}
-    path = keep_calibration(opened, data, name)
+    path = keep_calibration(first, data, name)
     print_result(as_json, data, document)
     say(f"Written: {path}")
 
 
+_COMPARED = together(
+    click.argument("runs", nargs=-1, required=True),
+    option(
+        "--scorer",
+        "NAME",
+        "The scorer whose judges to look at. Default: every scorer that uses a model.",
+        default="",
+    ),
+    option("--level", "L", "Confidence level of the intervals. Default: 0.95.", type=float, default=0.95),
+)
+
+
 @judge.command()
-@click.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--scorer",
-    default="",
-    metavar="NAME",
-    help="The scorer whose judges to compare. Default: every scorer that uses a model.",
-)
-@click.option(
-    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
-)
-@click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
+@_COMPARED
+@option("--markdown", "FILE", "Write the tables as Markdown.")
 @RUNS_FOLDER
 @AS_JSON
-def agreement(
-    runs: tuple[str, ...], scorer: str, level: float, markdown: str | None, runs_folder: str, as_json: bool
-) -> None:
+def agreement(runs: tuple[str, ...], scorer: str, level: float, **given: Any) -> None:
     """Measure how far several judges of the same answers agree, from recorded scores. No request is sent.
 
     RUNS is one run whose scorer uses several judges, or several runs with the same answers (`evalwright score`).
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
-    from evalwright.api import open_run
     from evalwright.reports.documents.panel import agreement_document
     from evalwright.reports.markdown import to_markdown
 
-    found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
+    found = judges_agreement(opened(*runs), scorer=scorer, level=level)
     document = agreement_document(found)
-    print_result(as_json, found.as_dict(), document)
-    if markdown:
-        write_result(markdown, to_markdown(document))
+    print_result(given["as_json"], found.as_dict(), document)
+    if given["markdown"]:
+        write_result(given["markdown"], to_markdown(document))
 
 
 @judge.command()
-@click.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--scorer",
-    default="",
-    metavar="NAME",
-    help="The scorer whose judges to look at. Default: every scorer that uses a model.",
-)
-@click.option(
-    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
-)
+@_COMPARED
 @RUNS_FOLDER
 @AS_JSON
-def bias(runs: tuple[str, ...], scorer: str, level: float, runs_folder: str, as_json: bool) -> None:
+def bias(runs: tuple[str, ...], scorer: str, level: float, as_json: bool, **_: Any) -> None:
     """Measure the biases of the judges of RUNS, for length, position and their own answers, from recorded scores. No request is sent.
 
     Position needs `judge-pair`; self-preference runs of the judge's own model and of another, scored by several judges.
     """
     from evalwright.analysis.judge_validation.biases import judge_biases
-    from evalwright.api import open_run
     from evalwright.reports.documents.biases import biases_document
 
-    found = judge_biases([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
+    found = judge_biases(opened(*runs), scorer=scorer, level=level)
     print_result(as_json, [one.as_dict() for one in found], biases_document(found))
 
 
@@ -189,27 +165,34 @@ def _draw(
     """Draw a set, write its table or page, and keep the set beside its runs."""
     from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set, sheet_rows
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
-    from evalwright.api import open_run
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
+    from evalwright.tasks.files import write_file
 
-    opened = [open_run(name, runs_folder) for name in (run, run2) if name is not None]
-    _check_pair(opened)
-    verdicts = [read_verdicts(one, scorer, tasks) for one in opened]
+    runs = opened(*(name for name in (run, run2) if name is not None))
+    if len({one.folder.resolve() for one in runs}) < len(runs):
+        raise ConfigurationError(f"RUN and RUN2 are the same run, '{runs[0].id}'. Name two different runs.")
+    verdicts = [read_verdicts(one, scorer, tasks) for one in runs]
     sets: tuple[LabelSet, ...] = (
         draw_sets(verdicts[0], verdicts[1], size, design, seed)
         if len(verdicts) == 2
         else (draw_set(verdicts[0], size, design, seed),)
     )
-    files = {"table": to or (None if page else f"{opened[0].folder.resolve().name}.labels.csv"), "page": page}
+    files = {"table": to or (None if page else f"{runs[0].folder.resolve().name}.labels.csv"), "page": page}
     command = f"evalwright judge calibrate {' '.join(shlex.quote(name) for name in (run, run2) if name)}"
     command += f" --labels {shlex.quote(files['table'] or 'FILE.csv')}"
     command += "" if runs_folder == "runs" else f" --out {shlex.quote(runs_folder)}"
     _check_free(files, command)
-    rows = sheet_rows(list(zip(opened, sets, strict=True)))
-    kept = [keep_set(one.folder, drawn) for one, drawn in zip(opened, sets, strict=True)]
+    rows = sheet_rows(list(zip(runs, sets, strict=True)))
+    kept = [keep_set(one.folder, drawn) for one, drawn in zip(runs, sets, strict=True)]
     graded = sets[0].graded
-    _write_files(files, rows, graded=graded, name=f"{opened[0].id}.labels", question=question)
+    asked = question or QUESTION
+    if page:
+        write_file(Path(page), label_html(rows, graded=graded, name=f"{runs[0].id}.labels", question=asked))
+    if files["table"]:
+        write_file(Path(files["table"]), sheet_csv(rows))
     return {
-        "runs": [one.id for one in opened],
+        "runs": [one.id for one in runs],
         "scorer": sets[0].scorer,
         "tasks": list(sets[0].tasks),
         "sets": [drawn.name for drawn in sets],
@@ -223,13 +206,6 @@ def _draw(
     }
 
 
-def _check_pair(opened: Sequence[Run]) -> None:
-    from evalwright.core.errors import ConfigurationError
-
-    if len(opened) == 2 and opened[0].folder.resolve() == opened[1].folder.resolve():
-        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}'. Name two different runs.")
-
-
 def _check_free(files: dict[str, str | None], command: str) -> None:
     """No file that may hold somebody's labels is overwritten."""
     from evalwright.core.errors import ConfigurationError
@@ -240,19 +216,6 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
                 f"'{name}' exists and may hold labels, so it was not overwritten. Once it is labelled: {command}. "
                 "For a new set name another file with --to or --page."
             )
-
-
-def _write_files(
-    files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
-) -> None:
-    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
-    from evalwright.tasks.files import write_file
-
-    for kind, file in files.items():
-        if file:
-            asked = question or QUESTION
-            page = label_html(rows, graded=graded, name=name, question=asked) if kind == "page" else ""
-            write_file(Path(file), page or sheet_csv(rows))
 
 
 def _show_drawn(made: dict[str, Any], as_json: bool) -> None:

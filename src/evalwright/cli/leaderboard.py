@@ -7,7 +7,18 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, METRIC, RUNS_FOLDER, TASKS_ARE, TRUST_FILE, only_with, several
+from evalwright.cli.options import (
+    AS_JSON,
+    METRIC,
+    RUNS_FOLDER,
+    TASKS_ARE,
+    TRUST_FILE,
+    flag,
+    only_with,
+    opened,
+    option,
+    several,
+)
 from evalwright.cli.output import print_result
 
 
@@ -16,92 +27,69 @@ from evalwright.cli.output import print_result
 @RUNS_FOLDER
 @METRIC
 @TASKS_ARE
-@click.option("--ratings", is_flag=True, help="Add Bradley-Terry ratings (the scale of Elo) with intervals.")
-@click.option(
-    "--into", metavar="FILE", help="Put the board between its markers in a Markdown file (README.md)."
+@flag("--ratings", "Add Bradley-Terry ratings (the scale of Elo) with intervals.")
+@option("--into", "FILE", "Put the board between its markers in a Markdown file (README.md).")
+@option("--markdown", "FILE", "Write the board as a Markdown table.")
+@option("--html", "FILE", "Write the board as one self-contained HTML page.")
+@option("--latex", "FILE", "Write the board as LaTeX tables (booktabs), to \\input into a paper.")
+@option("--pdf", "FILE", "Write the board as PDF (the extra plot).")
+@option("--csv", "FILE", "Write the board as CSV.")
+@option("--json-file", "FILE", "Write the board as JSON, with the columns of the table.")
+@several("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
+@option("--best", "N", "Models in the plot. Default: 25.", type=int)
+@option(
+    "--least-answered", "PERCENT", "Leave models that answered less than this out of the plot.", type=float
 )
-@click.option("--markdown", metavar="FILE", help="Write the board as a Markdown table.")
-@click.option("--html", metavar="FILE", help="Write the board as one self-contained HTML page.")
-@click.option(
-    "--latex", metavar="FILE", help="Write the board as LaTeX tables (booktabs), to \\input into a paper."
-)
-@click.option("--pdf", metavar="FILE", help="Write the board as PDF (the extra plot).")
-@click.option("--csv", metavar="FILE", help="Write the board as CSV.")
-@click.option("--json-file", metavar="FILE", help="Write the board as JSON, with the columns of the table.")
-@several("--plot", "plots", metavar="FILE", help="Draw the board: FILE.svg, .png or .pdf.")
-@click.option("--best", type=int, metavar="N", help="Models in the plot. Default: 25.")
-@click.option(
-    "--least-answered",
-    type=float,
-    metavar="PERCENT",
-    help="Leave models that answered less than this out of the plot.",
-)
-@click.option("--pages", metavar="DIR", help="Write a page for each model; the board links to them.")
-@click.option(
-    "--examples",
-    type=int,
-    metavar="N",
-    help="Low-scored samples on a model's page; 0 shows no text. Default: 5.",
-)
-@click.option(
+@option("--pages", "DIR", "Write a page for each model; the board links to them.")
+@option("--examples", "N", "Low-scored samples on a model's page; 0 shows no text. Default: 5.", type=int)
+@option(
     "--kept",
-    metavar="DIR",
-    help="Keep the runs' records in DIR; a run with the same results as one there is shown with the first one's date.",
+    "DIR",
+    "Keep the runs' records in DIR; a run with the same results as one there is shown with the first one's date.",
 )
-@click.option("--title", default="Leaderboard", show_default=True, help="The board's title.")
-@click.option(
+@option("--title", "", "The board's title.", default="Leaderboard", show_default=True)
+@option(
     "--workflow",
-    metavar="FILE",
-    help="Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
+    "FILE",
+    "Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
 )
-@click.option("--config", metavar="FILE", help="The suite file that the workflow runs.")
-@click.option("--suite", metavar="NAME", help="Which suite of that file, where it has several.")
+@option("--config", "FILE", "The suite file that the workflow runs.")
+@option("--suite", "NAME", "Which suite of that file, where it has several.")
 @TRUST_FILE
-@several(
-    "--secret", "secrets", metavar="NAME", help="A secret that the workflow needs, such as OPENAI_API_KEY."
-)
-@click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
-@click.option("--allow-baseline-judge", is_flag=True, help="Allow scores by baseline/..., to try things out.")
+@several("--secret secrets", "NAME", "A secret that the workflow needs, such as OPENAI_API_KEY.")
+@flag("--with-simulations", "Allow runs of oracle/... beside those of models.")
+@flag("--allow-baseline-judge", "Allow scores by baseline/..., to try things out.")
 @AS_JSON
 def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
     from evalwright.cli.publishing import publish, write_workflow
 
-    only_with(
-        config="workflow",
-        suite="workflow",
-        secrets="workflow",
-        trust_file="workflow",
-        best="plots",
-        least_answered="plots",
-        examples="pages",
-        title="into html latex pdf json_file plots pages workflow",
-    )
+    of_workflow = dict.fromkeys(("config", "suite", "secrets", "trust_file"), "workflow")
+    titled = "into html latex pdf json_file plots pages workflow"
+    only_with(**of_workflow, best="plots", least_answered="plots", examples="pages", title=titled)
     if given["workflow"]:
         write_workflow(runs, given)
         return 0
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board
-    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.board import board_document
+    from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
-    opened = [open_run(run, given["runs_folder"]) for run in runs]
+    ranked = opened(*runs)
     if not given["with_simulations"]:
-        refuse_mixture(opened)
-    refuse_baseline_judges(opened, given["allow_baseline_judge"])
+        refuse_mixture(ranked)
+    refuse_baseline_judges(ranked, given["allow_baseline_judge"])
     if given["kept"]:
-        from evalwright.runs.keeping import keep_runs, kept_runs
-
-        opened = kept_runs(opened, Path(given["kept"]))
-    board = make_board(opened, given["metric"], given["tasks_are"], ratings=given["ratings"])
-    for opened_run in opened:
-        opened_run.verify()  # a board of tasks in different units reads no samples
-    written, missing = publish(board, opened, given)
+        ranked = kept_runs(ranked, Path(given["kept"]))
+    board = make_board(ranked, given["metric"], given["tasks_are"], ratings=given["ratings"])
+    for run in ranked:
+        run.verify()  # a board of tasks in different units reads no samples
+    written, missing = publish(board, ranked, given)
     if given["kept"]:
-        keep_runs(opened, Path(given["kept"]))
+        keep_runs(ranked, Path(given["kept"]))
     print_result(given["as_json"], board.as_dict(), board_document(board, title=given["title"], costs=True))
     for line in (*written, *missing):
         say(line)

@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 
-import click
-
-from evalwright.cli.options import together
+from evalwright.cli.options import flag, option, together
 
 LOGGING = together(
-    click.option("--verbose", is_flag=True, help="Also show retries, failures and what libraries say."),
-    click.option("--log-file", metavar="FILE", help="Also append what happens, with times, to a file."),
+    flag("--verbose", "Also show retries, failures and what libraries say."),
+    option("--log-file", "FILE", "Also append what happens, with times, to a file."),
 )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from textwrap import TextWrapper
 from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, only_with, several
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, flag, only_with, option, several
 from evalwright.cli.output import echo, print_json
 
 
@@ -17,7 +18,7 @@ def models() -> None:
 
 
 @models.command("list")
-@click.option("--all", "every", is_flag=True, help="Show every provider in full, even without a key.")
+@flag("--all every", "Show every provider in full, even without a key.")
 @PLUGINS
 @AS_JSON
 def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
@@ -40,7 +41,9 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
             echo(f"  {row['example']:<{width}}  {_said(row)}".rstrip())
         rest = [row["provider"] for row in found if row not in shown]
         if rest:
-            _show_names("  no key is set for: " if shown else "  ", rest)
+            start = "  no key is set for: " if shown else "  "
+            names = TextWrapper(100, start, "  ", break_on_hyphens=False)
+            echo(names.fill(", ".join(rest)))
             echo("  (--all shows how to name each, and which variable holds its key)")
 
 
@@ -83,57 +86,23 @@ def _has_key(variables: tuple[str, ...]) -> bool:
 
 
 def _said(row: dict[str, Any]) -> str:
-    parts = [row["what"]]
-    if row.get("key") == "set":
-        parts.append("key set")
-    elif row.get("key") == "missing":
-        parts.append(f"set {row['variables'][0]}")
-    if row.get("priced"):
-        parts.append("prices known")
-    return ", ".join(parts)
-
-
-def _show_names(start: str, names: list[str]) -> None:
-    import textwrap
-
-    for line in textwrap.wrap(
-        ", ".join(names), 100, initial_indent=start, subsequent_indent="  ", break_on_hyphens=False
-    ):
-        echo(line)
+    keys = {"set": "key set", "missing": f"set {next(iter(row.get('variables', ())), '')}"}
+    parts = [row["what"], keys.get(row.get("key", "")), row.get("priced") and "prices known"]
+    return ", ".join(filter(None, parts))
 
 
 @models.command()
 @click.argument("model")
 @MODEL_ARGUMENTS
-@click.option("--ask", metavar="TEXT", help="Also send it TEXT and show the answer (this may cost money).")
-@click.option(
-    "--against",
-    metavar="MODEL",
-    help="Send both the same requests and say whether their answers may be mixed.",
-)
-@several("-A", "other_arguments", metavar="KEY=VALUE", help="An argument of the model --against names.")
-@several("--task", "tasks", metavar="NAME", help="With --against: a task in place of the two bundled ones.")
-@click.option("--limit", type=int, metavar="N", help="With --against: samples of each task. Default: 100.")
-@click.option(
-    "--margin",
-    type=float,
-    metavar="X",
-    help="With --against: the score difference that matters. Default: 0.03.",
-)
+@option("--ask", "TEXT", "Also send it TEXT and show the answer (this may cost money).")
+@option("--against", "MODEL", "Send both the same requests and say whether their answers may be mixed.")
+@several("-A other_arguments", "KEY=VALUE", "An argument of the model --against names.")
+@several("--task tasks", "NAME", "With --against: a task in place of the two bundled ones.")
+@option("--limit", "N", "With --against: samples of each task. Default: 100.", type=int)
+@option("--margin", "X", "With --against: the score difference that matters. Default: 0.03.", type=float)
 @PLUGINS
 @AS_JSON
-def check(
-    model: str,
-    arguments: tuple[str, ...],
-    ask: str | None,
-    against: str | None,
-    other_arguments: tuple[str, ...],
-    tasks: tuple[str, ...],
-    limit: int | None,
-    margin: float | None,
-    plugins: tuple[str, ...],
-    as_json: bool,
-) -> int:
+def check(model: str, ask: str | None, against: str | None, as_json: bool, **given: Any) -> int:
     """Check that MODEL can be used, and show what it can do. Costs nothing without --ask or --against.
 
     --against NAME asks both the same: log-likelihoods, texts at temperature 0, scores. Exit code 1 where their answers should not be
@@ -143,16 +112,14 @@ def check(
     from evalwright.models.registry import open_model
 
     only_with(other_arguments="against", tasks="against", limit="against", margin="against")
-    load_plugins(plugins)
-    found = open_model(model, key_values(arguments, "-M"))
+    load_plugins(given["plugins"])
+    found = open_model(model, key_values(given["arguments"], "-M"))
     if against is not None:
         if ask is not None:
             raise click.UsageError("--ask shows one model's answer: leave it out with --against.")
-        other = open_model(against, key_values(other_arguments, "-A"))
-        wanted = {"tasks": tasks or None, "limit": limit, "margin": margin}
-        return _compare(
-            found, other, as_json, {key: value for key, value in wanted.items() if value is not None}
-        )
+        other = open_model(against, key_values(given["other_arguments"], "-A"))
+        wanted = {key: given[key] for key in ("tasks", "limit", "margin") if given[key] not in (None, ())}
+        return _compare(found, other, as_json, wanted)
     found.check()
     description = found.describe()
     if ask is not None:
@@ -208,20 +175,11 @@ def _shown(value: Any) -> str:
 @models.command()
 @click.argument("model")
 @MODEL_ARGUMENTS
-@click.option(
-    "--words", type=int, default=15_000, metavar="N", help="Length of the longest text. Default: 15000."
-)
+@option("--words", "N", "Length of the longest text. Default: 15000.", type=int, default=15_000)
 @HOME
 @PLUGINS
 @AS_JSON
-def test(
-    model: str,
-    arguments: tuple[str, ...],
-    words: int,
-    home: str | None,
-    plugins: tuple[str, ...],
-    as_json: bool,
-) -> int:
+def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) -> int:
     """Have MODEL summarise three texts (an ordinary one, an empty one, a very long one) and check the answers.
 
     Exit code 1 where it fails a case. "look" means that it can be evaluated, but that you should read the answer first.
@@ -230,8 +188,9 @@ def test(
     from evalwright.evaluation.smoke import smoke_test
     from evalwright.models.registry import open_model
 
-    load_plugins(plugins)
-    verdicts = smoke_test(open_model(model, key_values(arguments, "-M")), words=words, home=home)
+    load_plugins(given["plugins"])
+    found = open_model(model, key_values(given["arguments"], "-M"))
+    verdicts = smoke_test(found, words=words, home=home)
     if as_json:
         print_json([verdict.as_dict() for verdict in verdicts])
     for verdict in verdicts if not as_json else ():

@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from evalwright.tasks.dialects import SCORINGS
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
 
 Option = Callable[[Any], Any]
 
 
-def several(*names: str, help: str, **settings: Any) -> Option:
+def option(names: str, metavar: str, help: str, **settings: Any) -> Option:
+    """An option with a value. names: as on the command line and, where it is another, the parameter's, with a space between."""
+    return click.option(*names.split(), metavar=metavar or None, help=help, **settings)
+
+
+def flag(names: str, help: str) -> Option:
+    """An option without a value."""
+    return click.option(*names.split(), is_flag=True, help=help)
+
+
+def several(names: str, metavar: str, help: str, **settings: Any) -> Option:
     """An option that may be given several times; its help says so."""
-    return click.option(
-        *names, multiple=True, help=help if "Repeatable" in help else f"{help} Repeatable.", **settings
-    )
+    help = help if "Repeatable" in help else f"{help} Repeatable."
+    return option(names, metavar, help, multiple=True, **settings)
+
+
+def opened(*names: str) -> list[Run]:
+    """The runs of these names; those that are no folders are looked for where RUNS_FOLDER says. Raises UnknownName or RunError."""
+    from evalwright.api import open_run
+
+    folder = click.get_current_context().params["runs_folder"]
+    return [open_run(name, folder) for name in names]
 
 
 class _Limit(click.ParamType[float]):
@@ -37,68 +59,61 @@ class _Limit(click.ParamType[float]):
         )
 
 
-LIMIT = click.option(
+LIMIT = option(
     "--limit",
+    "N",
+    "Use N samples of each task, or below 1 a share of them (0.1, 10%), drawn by the seed.",
     type=_Limit(),
-    metavar="N",
-    help="Use N samples of each task, or below 1 a share of them (0.1, 10%), drawn by the seed.",
 )
-RUNS_FOLDER = click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name are. Default: runs."
+RUNS_FOLDER = option(
+    "--out runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs"
 )
-METRIC = click.option(
-    "--metric", metavar="NAME", help="Use this metric, a label or TASK.LABEL, not each task's main one."
-)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+METRIC = option("--metric", "NAME", "Use this metric, a label or TASK.LABEL, not each task's main one.")
+AS_JSON = flag("--json as_json", "Print the result as JSON.")
 PLUGINS = several(
-    "--plugin",
-    "plugins",
-    metavar="FILE",
-    help="A Python file with models, tasks, scorers or metrics, or a TOML file with providers.",
+    "--plugin plugins",
+    "FILE",
+    "A Python file with models, tasks, scorers or metrics, or a TOML file with providers.",
 )
-MODEL_ARGUMENTS = several("-M", "arguments", metavar="KEY=VALUE", help="An argument of the model.")
-ROLES = several(
-    "--role", "roles", metavar="ROLE=MODEL", help="A model for a role of a scorer, e.g. judge=..."
-)
-ROLE_ARGUMENTS = several(
-    "-R", "role_arguments", metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
-)
+MODEL_ARGUMENTS = several("-M arguments", "KEY=VALUE", "An argument of the model.")
+ROLES = several("--role roles", "ROLE=MODEL", "A model for a role of a scorer, e.g. judge=...")
+ROLE_ARGUMENTS = several("-R role_arguments", "ROLE.KEY=VALUE", "An argument for a role's model.")
 OVERRIDES = several(
-    "-T",
-    "overrides",
-    metavar="KEY=VALUE",
-    help="A setting that overrides the task's, e.g. dataset.path=mine.csv, prompt.file=mine.txt.",
+    "-T overrides",
+    "KEY=VALUE",
+    "A setting that overrides the task's, e.g. dataset.path=mine.csv, prompt.file=mine.txt.",
 )
-IMAGE_URLS = click.option(
-    "--image-urls",
-    is_flag=True,
-    help="Fetch images that rows name by http(s) addresses. Each is fetched once.",
+IMAGE_URLS = flag("--image-urls", "Fetch images that rows name by http(s) addresses. Each is fetched once.")
+HOME = option("--home", "DIR", "Where responses are stored. Default: $EVALWRIGHT_HOME or .evalwright.")
+FORMAT = option(
+    "--format prompt_format", "", "How prompts are rendered.", type=click.Choice(["auto", "chat", "text"])
 )
-HOME = click.option(
-    "--home", metavar="DIR", help="Where responses are stored. Default: $EVALWRIGHT_HOME or .evalwright."
-)
-FORMAT = click.option(
-    "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
-)
-QUIET = click.option("--quiet", is_flag=True, help="Show no progress.")
+QUIET = flag("--quiet", "Show no progress.")
 
 
-CONFIG = click.option(
-    "--config",
-    metavar="FILE",
-    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
+CONFIG = option(
+    "--config", "FILE", "A suite file, or a run.json, with the whole evaluation; flags override it."
 )
-TRUST_FILE = click.option(
+TRUST_FILE = option(
     "--trust-file",
-    metavar="FILE",
-    help="The --config file, read and trusted: it may run code, name keys, addresses, headers and plug-ins.",
+    "FILE",
+    "The --config file, read and trusted: it may run code, name keys, addresses, headers and plug-ins.",
 )
 
 
-TASKS_ARE = click.option(
-    "--tasks-are", type=click.Choice(["fixed", "sample"]), default="fixed", show_default=True,
-    help="Whether means over tasks are about these tasks, or about tasks like these (3 or more).",
-)  # fmt: skip
+TASKS_ARE = option(
+    "--tasks-are",
+    "",
+    "Whether means over tasks are about these tasks, or about tasks like these (3 or more).",
+    type=click.Choice(["fixed", "sample"]),
+    default="fixed",
+    show_default=True,
+)
+
+
+def was_typed(name: str) -> bool:
+    """Whether a parameter was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def only_with(**needs: str) -> None:
@@ -109,8 +124,9 @@ def only_with(**needs: str) -> None:
     context = click.get_current_context()
     named = {param.name: param.opts[0] for param in context.command.params}
     for name, others in needs.items():
-        typed = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if typed and not any(context.params[other] not in (None, (), False, "") for other in others.split()):
+        if was_typed(name) and not any(
+            context.params[other] not in (None, (), False, "") for other in others.split()
+        ):
             wanted = " or ".join(named[other] for other in others.split())
             raise click.UsageError(f"{named[name]} can only be used with {wanted}.")
 
@@ -126,11 +142,11 @@ def _use_sandbox(context: click.Context, option: click.Parameter, chosen: str | 
     return chosen
 
 
-SANDBOX = click.option(
+SANDBOX = option(
     "--sandbox",
-    metavar="WHERE",
+    "WHERE",
+    "Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE, apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
     callback=_use_sandbox,
-    help="Where programs that models wrote run: jail, podman:IMAGE, docker:IMAGE, apptainer:FILE. Default: $EVALWRIGHT_SANDBOX or jail.",
 )
 
 
@@ -146,43 +162,38 @@ def together(*options: Option) -> Option:
 
 
 ON = together(
-    click.option(
+    option(
         "--on",
-        metavar="ray[:ADDRESS]",
-        help="Run local models and heavy scorers on a Ray cluster; without ADDRESS ($RAY_ADDRESS) one is started here.",
+        "ray[:ADDRESS]",
+        "Run local models and heavy scorers on a Ray cluster; without ADDRESS ($RAY_ADDRESS) one is started here.",
     ),
-    click.option(
-        "--replicas",
-        metavar="auto|N",
-        help="How many copies of a local model. Default: auto, one on each GPU or node.",
+    option(
+        "--replicas", "auto|N", "How many copies of a local model. Default: auto, one on each GPU or node."
     ),
-    click.option(
+    option(
         "--gpus-per-replica",
+        "G",
+        "GPUs of each copy, also a share such as 0.5. Default: 1 where there are any.",
         type=float,
-        metavar="G",
-        help="GPUs of each copy, also a share such as 0.5. Default: 1 where there are any.",
     ),
 )
 JUDGES = several(
-    "--judge",
-    "judges",
-    metavar="M",
-    help="A judge, provider/name: it scores by --rubric, or decides what the rules of tasks leave undecided.",
+    "--judge judges",
+    "M",
+    "A judge, provider/name: it scores by --rubric, or decides what the rules of tasks leave undecided.",
 )
 RUBRIC = several(
-    "--rubric",
-    "rubric",
-    metavar="TEXT",
-    help="What a good answer is, for a judge; in place of the tasks' scorers. Repeatable: each is a criterion of its own.",
+    "--rubric rubric",
+    "TEXT",
+    "What a good answer is, for a judge; in place of the tasks' scorers. Repeatable: each is a criterion of its own.",
 )
 COLUMNS = several(
-    "--column",
-    "columns",
-    metavar="ROLE=NAME",
-    help="A column of a data file (mine.csv): its input, answer, target or passages.",
+    "--column columns",
+    "ROLE=NAME",
+    "A column of a data file (mine.csv): its input, answer, target or passages.",
 )
 MODELS = together(
-    several("--model", "models", metavar="M", help="A model, provider/name[@revision]."),
+    several("--model models", "M", "A model, provider/name[@revision]."),
     MODEL_ARGUMENTS,
     ROLES,
     ROLE_ARGUMENTS,
@@ -192,8 +203,41 @@ MODELS = together(
     COLUMNS,
     several(
         "--where",
-        metavar="KEY=VALUE",
-        help="Only samples with this metadata: domain=science, language!=ko. Repeatable; equal keys are alternatives.",
+        "KEY=VALUE",
+        "Only samples with this metadata: domain=science, language!=ko. Repeatable; equal keys are alternatives.",
     ),
 )
 """What is asked of whom, as `run` and `plan` take it; `arguments.evaluation_settings` reads it."""
+
+# -- tasks of other frameworks (DIALECT:NAME) ----------------------------------------------------------------------------
+
+root_options = together(
+    several(
+        "--task-root task_root",
+        "DIR",
+        "Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those of its installed package.",
+    ),
+    several("--trust", "DIR", "A folder whose task files may run their Python and read files anywhere."),
+)
+"""Where their files are, and which of them may run Python."""
+
+scoring_options = together(
+    root_options,
+    option(
+        "--scoring",
+        "",
+        "How another framework's tasks are scored: as published, or with known flaws corrected. Default: corrected.",
+        type=click.Choice(SCORINGS),
+    ),
+    several(
+        "-D dialect_values",
+        "KEY=VALUE",
+        "A setting of another framework's tasks, e.g. base_model=true, generation.temperature=0.",
+    ),
+)
+"""What holds where answers are scored again, too."""
+
+dialect_options = together(
+    scoring_options,
+    option("--num-fewshot", "N", "Number of shots, in place of the tasks' own.", type=int),
+)

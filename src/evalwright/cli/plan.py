@@ -3,64 +3,37 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from evalwright.cli import options
-from evalwright.cli.dialect import dialect_options
-from evalwright.cli.options import several
+from evalwright.cli import conclude, options
+from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
-
-if TYPE_CHECKING:
-    from evalwright.analysis.power.forecasts import Forecast
 
 
 @click.command()
 @click.argument("tasks", nargs=-1)
 @options.MODELS
-@click.option(
-    "--difference",
-    type=float,
-    default=0.02,
-    metavar="D",
-    help="The difference to detect. Default: 0.02, 2 points.",
+@option("--difference", "D", "The difference to detect. Default: 0.02, 2 points.", type=float, default=0.02)
+@option("--half-width", "W", "Half of one model's interval. Default: 0.02.", type=float, default=0.02)
+@option("--power", "P", "The probability of detecting it. Default: 0.8.", type=float, default=0.8)
+@option("--level", "L", "Confidence level of intervals and tests. Default: 0.95.", type=float, default=0.95)
+@option(
+    "--pilot", "N", "Run N items of each task first and measure on them; their answers are kept.", type=int
 )
-@click.option(
-    "--half-width", type=float, default=0.02, metavar="W", help="Half of one model's interval. Default: 0.02."
-)
-@click.option(
-    "--power", type=float, default=0.8, metavar="P", help="The probability of detecting it. Default: 0.8."
-)
-@click.option(
-    "--level",
-    type=float,
-    default=0.95,
-    metavar="L",
-    help="Confidence level of intervals and tests. Default: 0.95.",
-)
-@click.option(
-    "--pilot",
-    type=int,
-    metavar="N",
-    help="Run N items of each task first and measure on them; their answers are kept.",
-)
-@several(
-    "--from", "runs", metavar="RUN", help="Measure on a stored run of the tasks; give two for two models."
-)
-@several("--assume", metavar="NAME=X,...", help="E.g. accuracy=0.7,discordant=0.2.")
-@several(
-    "--price", "prices", metavar="IN/OUT", help="US dollars per million tokens; MODEL=IN/OUT for one model."
-)
-@click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot uses. Default: 0.")
-@click.option("--out", metavar="DIR", help="Where runs are, and where the pilot is written. Default: runs.")
+@several("--from runs", "RUN", "Measure on a stored run of the tasks; give two for two models.")
+@several("--assume", "NAME=X,...", "E.g. accuracy=0.7,discordant=0.2.")
+@several("--price prices", "IN/OUT", "US dollars per million tokens; MODEL=IN/OUT for one model.")
+@option("--seed", "S", "Fixes which items the pilot uses. Default: 0.", type=int)
+@option("--out", "DIR", "Where runs are, and where the pilot is written. Default: runs.")
 @options.HOME
 @options.FORMAT
 @options.IMAGE_URLS
 @options.PLUGINS
-@dialect_options
+@options.dialect_options
 @options.AS_JSON
-@click.option("--quiet", is_flag=True, help="Show no progress of the pilot.")
+@flag("--quiet", "Show no progress of the pilot.")
 def plan(**given: Any) -> int:
     """Estimate what running TASKS takes and what the answers can show: items, requests, tokens, cost and time.
 
@@ -90,17 +63,6 @@ def plan(**given: Any) -> int:
             **settings,
         )
     print_result(given["as_json"], forecast.as_dict(), plan_document(forecast))
-    return _conclude(forecast)
-
-
-def _conclude(forecast: Forecast) -> int:
-    from evalwright.cli import say
-
-    if not forecast.pilot_failed:
-        return 0
     failed = forecast.pilot_failed
-    say(
-        f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements. "
-        f"Run the same command again to send only these requests."
-    )
-    return 1
+    what = f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements."
+    return conclude(f"{what} Run the same command again to send only these requests." if failed else "")

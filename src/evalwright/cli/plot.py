@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from evalwright.cli.options import METRIC, RUNS_FOLDER
+from evalwright.cli.options import METRIC, RUNS_FOLDER, opened, option
 
 
 @click.command()
@@ -14,22 +15,19 @@ from evalwright.cli.options import METRIC, RUNS_FOLDER
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
 @METRIC
-@click.option("--into", metavar="FILE", required=True, help="The figure: FILE.svg, .png or .pdf.")
-@click.option("--title", default="", metavar="TEXT", help="Its title. Default: what it shows.")
-def plot(
-    kind: str, runs: tuple[str, ...], runs_folder: str, metric: str | None, into: str, title: str
-) -> None:
+@option("--into", "FILE", "The figure: FILE.svg, .png or .pdf.", required=True)
+@option("--title", "TEXT", "Its title. Default: what it shows.", default="")
+def plot(kind: str, runs: tuple[str, ...], metric: str | None, into: str, title: str, **_: Any) -> None:
     """Draw a figure of RUNS. No request is sent.
 
     KIND is scores, differences, cost, latency, date (a score against these), length (of the answers), calibration
     or agreement (of judges).
     """
-    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.figures import figure
     from evalwright.reports.plot import check_plot
     from evalwright.tasks.files import write_file
 
     suffix = check_plot(into)
-    drawn = figure(kind, [open_run(run, runs_folder) for run in runs], suffix, title, metric)
+    drawn = figure(kind, opened(*runs), suffix, title, metric)
     say(f"Written: {into}" if write_file(Path(into), drawn) else f"Unchanged: {into}")

@@ -7,7 +7,7 @@ and said: the other files are written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from evalwright.core.errors import ConfigurationError, MissingExtra
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.evaluation.configuration import Configuration
+    from evalwright.reports.document import Document
     from evalwright.runs.reader import Run
 
 _FILES = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
@@ -101,24 +102,19 @@ def _texts(
     def links(file: str) -> list[str]:
         return [link_to(page, Path(file)) for page in pages]
 
-    made: dict[Path, bytes | str] = {}
-    if given["markdown"]:
-        made[Path(given["markdown"])] = to_markdown(board_document(board, links=links(given["markdown"])), 0)
-    if given["html"]:
-        page = board_document(board, runs, title=given["title"], links=links(given["html"]))
-        made[Path(given["html"])] = to_html(page)
-    if given["latex"]:
-        made[Path(given["latex"])] = to_latex(board_document(board, title=given["title"]))
-    if given["pdf"]:
-        made[Path(given["pdf"])] = to_pdf(board_document(board, title=given["title"]))
-    if given["csv"]:
-        made[Path(given["csv"])] = board_csv(board)
-    if given["json_file"]:
-        data = board_json(board, given["title"], links(given["json_file"]))
-        made[Path(given["json_file"])] = to_json(data, indent=2) + "\n"
-    if given["into"]:
-        made[Path(given["into"])] = _into(board, given, links(given["into"]))
-    return made
+    def document(**more: Any) -> Document:
+        return board_document(board, title=given["title"], **more)
+
+    makers: dict[str, Callable[[str], bytes | str]] = {
+        "markdown": lambda file: to_markdown(board_document(board, links=links(file)), 0),
+        "html": lambda file: to_html(document(runs=runs, links=links(file))),
+        "latex": lambda file: to_latex(document()),
+        "pdf": lambda file: to_pdf(document()),
+        "csv": lambda file: board_csv(board),
+        "json_file": lambda file: to_json(board_json(board, given["title"], links(file)), indent=2) + "\n",
+        "into": lambda file: _into(board, given, links(file)),
+    }
+    return {Path(given[name]): make(given[name]) for name, make in makers.items() if given[name]}
 
 
 def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes:
@@ -154,9 +150,8 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
         raise click.UsageError("--workflow needs --config FILE, the suite file that is run.")
     for name in ("kept", "with_simulations", "ratings", "as_json"):
         if given[name]:
-            raise click.UsageError(
-                f"--{name.removeprefix('as_').replace('_', '-')} has no effect with --workflow."
-            )
+            typed = name.removeprefix("as_").replace("_", "-")
+            raise click.UsageError(f"--{typed} has no effect with --workflow.")
     configuration = read_configuration(Path(given["config"]), given["suite"], given["trust_file"])
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(

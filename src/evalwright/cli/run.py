@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import options
-from evalwright.cli.dialect import dialect_options
 from evalwright.cli.logs import LOGGING, logged
-from evalwright.cli.options import several
+from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
 
 if TYPE_CHECKING:
@@ -25,64 +24,50 @@ if TYPE_CHECKING:
 @click.argument("tasks", nargs=-1)
 @options.MODELS
 @options.LIMIT
-@click.option(
-    "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
-)
+@option("--seed", "S", "Fixes the order of samples and what --limit draws. Default: 0.", type=int)
 @several(
     "--until",
-    metavar="RULE",
-    help="Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03'.",
+    "RULE",
+    "Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03'.",
 )
-@several("--budget", metavar="SUM", help="Spend no more than '5 USD', '2M tokens', '1000 requests'.")
+@several("--budget", "SUM", "Spend no more than '5 USD', '2M tokens', '1000 requests'.")
 @several(
     "--price",
-    metavar="[MODEL=]IN/OUT",
-    help="US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in USD.",
+    "[MODEL=]IN/OUT",
+    "US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in USD.",
 )
-@click.option(
-    "--name", metavar="ID", help="The run's name; with several models, the beginning of each run's name."
-)
-@click.option(
+@option("--name", "ID", "The run's name; with several models, the beginning of each run's name.")
+@option(
     "--shard",
-    metavar="I/N",
-    help="Only part I of N of the samples, for N processes; auto/N in an array of jobs. `runs merge` makes the whole run.",
+    "I/N",
+    "Only part I of N of the samples, for N processes; auto/N in an array of jobs. `runs merge` makes the whole run.",
 )
-@click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
+@option("--out", "DIR", "Where run folders are written. Default: runs.")
 @options.HOME
 @options.FORMAT
 @options.IMAGE_URLS
-@click.option(
-    "--max-resident", type=int, metavar="N", help="Heavy local models in memory at a time. Default: 1."
-)
+@option("--max-resident", "N", "Heavy local models in memory at a time. Default: 1.", type=int)
 @options.ON
 @options.CONFIG
 @options.TRUST_FILE
-@click.option("--suite", metavar="NAME", help="Which of the suites in the --config file.")
+@option("--suite", "NAME", "Which of the suites in the --config file.")
 @options.PLUGINS
-@click.option(
-    "--batch",
-    is_flag=True,
-    help="Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop.",
+@flag(
+    "--batch", "Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop."
 )
-@click.option(
-    "--hardware", metavar="LABEL", help="A label for this machine in the record: 'T4', 'my laptop'."
-)
-@click.option(
-    "--resend-empty", is_flag=True, help="Send requests again whose replies were empty, and paid, before."
-)
-@several(
-    "--track", metavar="NAME[=WHERE]", help="Log finished runs to mlflow, wandb, trackio or tensorboard."
-)
-@dialect_options
+@option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
+@flag("--resend-empty", "Send requests again whose replies were empty, and paid, before.")
+@several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
+@options.dialect_options
 @options.SANDBOX
-@click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
-@click.option(
+@flag("--replace", "Replace a run of the same name that has other settings.")
+@option(
     "--grace",
+    "SECONDS",
+    "After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
     type=click.FloatRange(min=0, max=86_400),
     default=4.0,
     envvar="EVALWRIGHT_GRACE",
-    metavar="SECONDS",
-    help="After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
 )
 @options.AS_JSON
 @options.QUIET
@@ -101,11 +86,8 @@ def run(**given: Any) -> int:
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
     flags = evaluation_settings(given)
-    flags |= {
-        key: given[key]
-        for key in ("limit", "name", "max_resident", "hardware", "shard")
-        if given[key] is not None
-    }
+    named = ("limit", "name", "max_resident", "hardware", "shard")
+    flags |= {key: given[key] for key in named if given[key] is not None}
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
     flags |= {key: True for key in ("replace", "resend_empty", "batch") if given[key]}
     if given["tasks"]:
@@ -135,37 +117,37 @@ def _place(given: dict[str, Any]) -> Any:
 
 def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.analysis.board import make_board
-    from evalwright.cli import say
+    from evalwright.cli import conclude, say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
+    from evalwright.reports.endings import unscored_sentences
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
     told = Callbacks(open_trackers(given["track"]))
-    as_json, grace, sandbox = given["as_json"], given["grace"], given["sandbox"]
     quiet, log_file = given["quiet"], given["log_file"]
     with ExitStack() as stack:
         # What progress says is logged too, so that a log without a terminal has it.
         hidden = stack.enter_context(Path(os.devnull).open("w")) if quiet and log_file else None
         progress = None if quiet and not log_file else stack.enter_context(TerminalProgress(hidden))
-        stack.enter_context(
-            logged(given["verbose"], log_file, progress.show if progress and not quiet else say)
-        )
+        tell = progress.show if progress and not quiet else say
+        stack.enter_context(logged(given["verbose"], log_file, tell))
+        settings = {key: given[key] for key in ("grace", "sandbox")}
         runs = run_blocking(
             lambda: evaluate_configuration(
-                configuration, progress=progress, grace=grace, sandbox=sandbox, callbacks=told, on=on
+                configuration, progress=progress, callbacks=told, on=on, **settings
             )
         )
-    if as_json:
+    if given["as_json"]:
         shown = []
     elif len(runs) > 1 and not runs[0].part:
         shown = [runs_summary(runs), board_summary(make_board(runs), _verdict(runs))]
     else:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
-    print_result(as_json, data, *shown)
-    return _conclude(runs, told.faults)
+    print_result(given["as_json"], data, *shown)
+    return conclude(_spent(runs), unscored_sentences(runs), *told.faults)
 
 
 def _verdict(runs: Sequence[Run]) -> str:
@@ -178,16 +160,6 @@ def _verdict(runs: Sequence[Run]) -> str:
         ruled = any(run.data.get("stopping") for run in runs)
         return verdict(compare_runs(runs[1], runs[0])) if len(runs) == 2 and not ruled else ""
     return ""
-
-
-def _conclude(runs: Any, faults: Sequence[str]) -> int:
-    from evalwright.cli import say
-    from evalwright.reports.endings import unscored_sentences
-
-    said = [sentence for sentence in (_spent(runs), unscored_sentences(runs), *faults) if sentence]
-    for sentence in said:
-        say(sentence)
-    return int(bool(said))
 
 
 def _spent(runs: Any) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import say
-from evalwright.cli.dialect import root_options
-from evalwright.cli.foreign import CHECKERS, loaded
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, several
+from evalwright.cli import conclude, say
+from evalwright.cli.foreign import CHECKERS
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, root_options, several
 from evalwright.cli.output import echo, print_json, print_result
 
 if TYPE_CHECKING:
@@ -55,23 +55,18 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @runs.command()
 @click.argument("run")
 @RUNS_FOLDER
-@click.option(
-    "--verify",
-    is_flag=True,
-    help="Also check the samples: their hash, their scores, and that they give the numbers.",
-)
-@click.option("--details", is_flag=True, help="All metrics, slices, usage and the machine.")
-@click.option("--analysis", is_flag=True, help="Show what right and wrong answers have in common instead.")
+@flag("--verify", "Also check the samples: their hash, their scores, and that they give the numbers.")
+@flag("--details", "All metrics, slices, usage and the machine.")
+@flag("--analysis", "Show what right and wrong answers have in common instead.")
 @AS_JSON
-def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool, as_json: bool) -> None:
+def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, **_: Any) -> None:
     """Show one RUN: scores with intervals, failures and cost; or an analysis of its answers."""
-    from evalwright.api import open_run
     from evalwright.reports.documents.run import run_document
     from evalwright.reports.documents.summary import run_summary
 
     if details and as_json:
         raise click.UsageError("--json has all of the run: leave out --details.")
-    found = open_run(run, runs_folder)
+    (found,) = opened(run)
     if verify:
         found.verify()
         _check_records(found)
@@ -90,68 +85,45 @@ def show(run: str, runs_folder: str, verify: bool, details: bool, analysis: bool
 @click.argument("sample", required=False)
 @RUNS_FOLDER
 @several(
-    "--where",
-    "conditions",
-    metavar="CONDITION",
-    help="Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris.",
+    "--where conditions",
+    "CONDITION",
+    "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris.",
 )
-@click.option("--failed", is_flag=True, help="Only samples that failed or have no answer.")
-@click.option(
-    "--flipped-against",
-    metavar="RUN",
-    help="Only samples that this run scored differently, those it did better first.",
+@flag("--failed", "Only samples that failed or have no answer.")
+@option(
+    "--flipped-against", "RUN", "Only samples that this run scored differently, those it did better first."
 )
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many to show.")
-@click.option(
+@option("--limit", "", "How many to show.", type=click.IntRange(min=1), default=20, show_default=True)
+@flag(
     "--details",
-    is_flag=True,
-    help="All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
+    "All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
 )
 @AS_JSON
-def samples(
-    run: str,
-    sample: str | None,
-    runs_folder: str,
-    conditions: tuple[str, ...],
-    failed: bool,
-    flipped_against: str | None,
-    limit: int,
-    details: bool,
-    as_json: bool,
-) -> None:
+def samples(run: str, sample: str | None, limit: int, details: bool, as_json: bool, **given: Any) -> None:
     """Show samples of one RUN: results, answers and what was expected; or all that is recorded of the one whose id is SAMPLE."""
     from evalwright.analysis.sample_search import Condition, Search, check_sample, condition
-    from evalwright.api import open_run
     from evalwright.reports.documents.samples import samples_document
 
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
     if details and sample is not None:
         raise click.UsageError("A sample that is named is shown with all its details: leave out --details.")
-    against = open_run(flipped_against, runs_folder) if flipped_against else None
-    opened = open_run(run, runs_folder)
-    wanted = tuple(map(condition, conditions))
+    against = opened(given["flipped_against"])[0] if given["flipped_against"] else None
+    (searched,) = opened(run)
+    wanted = tuple(map(condition, given["conditions"]))
     if sample is not None:
         wanted = (*wanted, Condition("id", "=", sample))
-    found = Search(wanted, failed, against).samples(opened, limit)
+    found = Search(wanted, given["failed"], against).samples(searched, limit)
     if sample is not None and not found:
-        check_sample(opened, sample)
-    data = {"run": opened.name, "samples": [one.as_dict() for one in found]}
-    print_result(
-        as_json,
-        data,
-        samples_document(opened, found, against, whole=details or sample is not None, most=limit),
-    )
+        check_sample(searched, sample)
+    data = {"run": searched.name, "samples": [one.as_dict() for one in found]}
+    whole = details or sample is not None
+    print_result(as_json, data, samples_document(searched, found, against, whole=whole, most=limit))
 
 
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--name",
-    default="",
-    metavar="ID",
-    help="The whole run's name. Default: the one that its shards were made for.",
-)
+@option("--name", "ID", "The whole run's name. Default: the one that its shards were made for.", default="")
 @RUNS_FOLDER
 @root_options
 @PLUGINS
@@ -170,14 +142,12 @@ def merge(names: tuple[str, ...], **given: Any) -> int:
     made = merge_runs(names, name=given["name"], runs_folder=given["runs_folder"], dialect=dialect)
     data = [{**run.data, "folder": str(run.folder)} for run in made]
     print_result(given["as_json"], data, *map(run_summary, made))
-    if said := unscored_sentences(made):
-        say(said)
-    return int(bool(said))
+    return conclude(unscored_sentences(made))
 
 
 @runs.command()
 @RUNS_FOLDER
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the index is out of date.")
+@flag("--check", "Write nothing; exit with 1 if the index is out of date.")
 def index(runs_folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
     from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
@@ -206,11 +176,7 @@ def index(runs_folder: str, check: bool) -> int:
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN|FOLDER...")
 @RUNS_FOLDER
-@several(
-    "--task-root",
-    metavar="DIR",
-    help="Where another framework's tasks are now, in place of the recorded folder.",
-)
+@several("--task-root", "DIR", "Where another framework's tasks are now, in place of the recorded folder.")
 @AS_JSON
 def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool) -> int:
     """Check that runs are whole: damage, missing samples and tasks, failures, tasks that have changed. FOLDER: of runs, or another program's."""
@@ -222,9 +188,11 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
     for name in names:
         place = Path(name)
         inside: Sequence[str | Path] = runs_in(place) if not (place / "run.json").exists() else []
-        foreign = [] if inside or not place.is_dir() else [one for one in CHECKERS if loaded(one[0])(place)]
+        foreign = (
+            [] if inside or not place.is_dir() else [one for one in CHECKERS if resolve_name(one[0])(place)]
+        )
         if foreign:
-            found += loaded(foreign[0][1])(place, settings)
+            found += resolve_name(foreign[0][1])(place, settings)
         else:
             found += [check_run(one, Path(runs_folder), settings) for one in inside or [name]]
     print_result(as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found))

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from evalwright.cli.dialect import scoring_options
 from evalwright.cli.options import (
     AS_JSON,
     HOME,
@@ -16,6 +15,9 @@ from evalwright.cli.options import (
     ROLES,
     RUNS_FOLDER,
     SANDBOX,
+    opened,
+    option,
+    scoring_options,
     several,
 )
 from evalwright.cli.output import print_result
@@ -24,18 +26,15 @@ from evalwright.cli.output import print_result
 @click.command()
 @click.argument("run")
 @several(
-    "--scorer",
-    "scorers",
-    metavar="NAME",
-    help="One of the run's own scorers, to compute again; or other scorers, to replace them all.",
+    "--scorer scorers",
+    "NAME",
+    "One of the run's own scorers, to compute again; or other scorers, to replace them all.",
 )
-@several("-S", "options", metavar="NAME.KEY=VALUE", help="An option of a scorer.")
+@several("-S options", "NAME.KEY=VALUE", "An option of a scorer.")
 @JUDGES
 @ROLES
 @ROLE_ARGUMENTS
-@click.option(
-    "--name", default="", metavar="ID", help="The new run's name. Default: the old one with '.rescored'."
-)
+@option("--name", "ID", "The new run's name. Default: the old one with '.rescored'.", default="")
 @RUNS_FOLDER
 @HOME
 @PLUGINS
@@ -44,36 +43,26 @@ from evalwright.cli.output import print_result
 @AS_JSON
 def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
-    from evalwright.api import open_run
-    from evalwright.cli import say
-    from evalwright.cli.arguments import (
-        dialect_settings,
-        judge_settings,
-        key_values,
-        load_plugins,
-        role_specs,
-    )
+    from evalwright.cli import arguments, conclude
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
 
-    load_plugins(given["plugins"])
-    scorers, options = given["scorers"], key_values(given["options"], "-S")
+    arguments.load_plugins(given["plugins"])
+    scorers, options = given["scorers"], arguments.key_values(given["options"], "-S")
     for scorer in options:
         if scorer not in scorers:
             raise UnknownName("scorer in -S", scorer, scorers, "Name it with --scorer first.")
     made = score_run(
-        open_run(run, given["runs_folder"]),
+        opened(run)[0],
         scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
-        roles=role_specs(given["roles"], given["role_arguments"], given["judges"]),
-        undecided=judge_settings({"rubric": (), "columns": (), **given}, {}).get("undecided"),
+        roles=arguments.role_specs(given["roles"], given["role_arguments"], given["judges"]),
+        undecided=arguments.judge_settings({"rubric": (), "columns": (), **given}, {}).get("undecided"),
         name=given["name"],
         home=given["home"],
-        dialect=dialect_settings(given),
+        dialect=arguments.dialect_settings(given),
         sandbox=given["sandbox"],
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))
-    if said := unscored_sentences([made]):
-        say(said)
-    return int(bool(said))
+    return conclude(unscored_sentences([made]))

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from evalwright.cli.options import AS_JSON, HOME
+from evalwright.cli.options import AS_JSON, HOME, flag, option
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -47,15 +47,14 @@ def info(home: str | None, as_json: bool) -> None:
             "bytes": database.size(),
             "responses": sum(row[2] for row in models),
             "models": [
-                {
-                    "model": name,
-                    "fingerprint": model,
-                    "responses": n,
-                    "bytes": size,
-                    "first": first,
-                    "last": last,
-                }
-                for model, name, n, size, first, last in models
+                dict(
+                    zip(
+                        ("model", "fingerprint", "responses", "bytes", "first", "last"),
+                        (row[1], row[0], *row[2:]),
+                        strict=True,
+                    )
+                )
+                for row in models
             ],
             "empty": len(database.empties()),
             "claims": int(database.rows("SELECT count(*) FROM claims")[0][0]),
@@ -73,17 +72,13 @@ def info(home: str | None, as_json: bool) -> None:
         echo(f"{data['responses']:,} responses; {data['sendings']:,} sendings, ${data['dollars']:,.4f}")
         for model, name, n, size, first, last in models:
             echo(f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)}  {_called(model, name)}")
-        if data["in_use_by"]:
-            echo(
-                f"In use by process {', '.join(data['in_use_by'])}; {data['claims']:,} requests are being sent."
-            )
+        if users := ", ".join(data["in_use_by"]):
+            echo(f"In use by process {users}; {data['claims']:,} requests are being sent.")
 
 
 @store.command()
 @HOME
-@click.option(
-    "--delete", is_flag=True, help="Delete damaged responses; they are requested again when they are needed."
-)
+@flag("--delete", "Delete damaged responses; they are requested again when they are needed.")
 @AS_JSON
 def verify(home: str | None, delete: bool, as_json: bool) -> int:
     """Read every response and check its checksum. Exit code 1 where one is damaged."""
@@ -96,20 +91,13 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
             damaged += [row[0] for row in page if not is_whole(row)]
         deleted = database.delete(damaged) if delete else 0
     if as_json:
-        print_json(
-            {
-                "responses": read,
-                "damaged": [key.hex() for key in damaged],
-                "deleted": deleted,
-                "structure": structure,
-            }
-        )
+        keys = [key.hex() for key in damaged]
+        print_json({"responses": read, "damaged": keys, "deleted": deleted, "structure": structure})
     else:
         for said in structure:
             echo(f"The file's structure: {said}")
-        echo(
-            f"{read:,} responses read, {len(damaged):,} damaged{f', {deleted:,} deleted' if delete else ''}."
-        )
+        more = f", {deleted:,} deleted" if delete else ""
+        echo(f"{read:,} responses read, {len(damaged):,} damaged{more}.")
         if damaged and not delete:
             echo("Damaged responses are never used. 'evalwright store verify --delete' removes them.")
     return int(bool(damaged or structure))
@@ -117,18 +105,13 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
 
 @store.command()
 @HOME
-@click.option(
+@option(
     "--model",
-    metavar="TEXT",
-    help="Only responses of the model with this name, or whose fingerprint begins so, as 'store info' shows them.",
+    "TEXT",
+    "Only responses of the model with this name, or whose fingerprint begins so, as 'store info' shows them.",
 )
-@click.option(
-    "--older-than",
-    type=click.FloatRange(min=0),
-    metavar="DAYS",
-    help="Only responses older than so many days.",
-)
-@click.option("--yes", is_flag=True, help="Delete them. Without this flag, only say what would be deleted.")
+@option("--older-than", "DAYS", "Only responses older than so many days.", type=click.FloatRange(min=0))
+@flag("--yes", "Delete them. Without this flag, only say what would be deleted.")
 def prune(home: str | None, model: str | None, older_than: float | None, yes: bool) -> None:
     """Delete responses by model or age. What was sent and paid stays in the ledger."""
     if model is None and older_than is None:
@@ -140,17 +123,15 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
         found = 0
         stored = database.summary()
         known = [*database.names(), *(row[:2] for row in stored)]
-        if model is not None and not any(
-            model == name or key.startswith(model or " ") for key, name in known
-        ):
-            raise UnknownName(
-                "model",
-                model,
-                [name for _, name in known],
-                "'evalwright store info' shows those with responses.",
-            )
+
+        def is_meant(key: str, name: str) -> bool:
+            return model is None or model == name or key.startswith(model or " ")
+
+        if not any(is_meant(*one) for one in known) and model is not None:
+            hint = "'evalwright store info' shows those with responses."
+            raise UnknownName("model", model, [name for _, name in known], hint)
         for row in stored:
-            if model is not None and model != row[1] and not row[0].startswith(model or " "):
+            if not is_meant(*row[:2]):
                 continue
             here = (row[0], before)
             n = int(database.rows("SELECT count(*) FROM responses WHERE model=? AND created<?", here)[0][0])
@@ -167,9 +148,8 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
     elif yes:
         echo(f"{found:,} responses deleted.")
     else:
-        echo(
-            f"{found:,} responses would be deleted, and requested again when they are needed. To delete them, add --yes."
-        )
+        what = "would be deleted, and requested again when they are needed"
+        echo(f"{found:,} responses {what}. To delete them, add --yes.")
 
 
 @store.command()
@@ -187,9 +167,8 @@ def export(file: Path, home: str | None) -> int:
     with _opened(home) as database:
         try:
             with open_private(partial) as raw, _text(raw, file) as out:
-                moved = write_lines(
-                    out, database.pages(), database.empties(), database.ledger(), database.names()
-                )
+                kept = database.pages(), database.empties(), database.ledger(), database.names()
+                moved = write_lines(out, *kept)
             partial.replace(file)
         except OSError as error:
             raise unreadable(error, str(file)) from error
@@ -236,9 +215,8 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
             with _database(place, new=False) as source:
                 moved = merge_stores(source, target)
             damaged += moved.damaged
-            echo(
-                f"{name_of(place)}: {moved.responses:,} responses, {moved.new:,} of them new.{_left_out(moved)}"
-            )
+            said = f"{moved.responses:,} responses, {moved.new:,} of them new.{_left_out(moved)}"
+            echo(f"{name_of(place)}: {said}")
     return int(bool(damaged))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, flag, opened, option, several
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -23,30 +23,20 @@ def submit() -> None:
 
 @submit.command()
 @click.argument("run")
-@click.option(
-    "--into",
-    required=True,
-    metavar="FILE",
-    help="The file to write: .json, or .json.gz for a compressed one.",
-)
+@option("--into", "FILE", "The file to write: .json, or .json.gz for a compressed one.", required=True)
 @RUNS_FOLDER
-@click.option(
-    "--allow-key-like",
-    is_flag=True,
-    help="Write also texts that have the form of a key but are none of yours.",
-)
-def make(run: str, into: str, runs_folder: str, allow_key_like: bool) -> None:
+@flag("--allow-key-like", "Write also texts that have the form of a key but are none of yours.")
+def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
     from evalwright.analysis.submission.files import make_submission
-    from evalwright.api import open_run
 
-    made = make_submission(open_run(run, runs_folder), Path(into), allow_key_like=allow_key_like)
+    made = make_submission(opened(run)[0], Path(into), allow_key_like=allow_key_like)
     echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
 
 
 @submit.command()
 @click.argument("file")
-@several("--task", "tasks", metavar="FILE", help="A task file of your own that the results use.")
+@several("--task tasks", "FILE", "A task file of your own that the results use.")
 @AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
     """Score the answers in FILE again with the installed tasks, and list every row whose scores differ."""
@@ -55,13 +45,13 @@ def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
         print_json(found.as_dict())
     else:
         _show(found)
-    return 0 if found.ok else 1
+    return int(not found.ok)
 
 
 @submit.command()
 @click.argument("file")
-@click.option("--to", "folder", required=True, metavar="DIR", help="The folder of runs.")
-@several("--task", "tasks", metavar="FILE", help="A task file of your own that the results use.")
+@option("--to folder", "DIR", "The folder of runs.", required=True)
+@several("--task tasks", "FILE", "A task file of your own that the results use.")
 def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
     from evalwright.analysis.submission.adding import add_submission

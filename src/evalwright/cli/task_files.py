@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, several
+from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, flag, option, several
 from evalwright.cli.output import echo, print_json, print_result
 
 if TYPE_CHECKING:
@@ -17,24 +17,17 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task")
 @several(
-    "--kind",
-    "kinds",
-    help="How to rewrite.",
+    "--kind kinds",
+    "",
+    "How to rewrite.",
     required=True,
     type=click.Choice(["paraphrase", "negate", "shuffle"]),
 )
-@click.option(
-    "--into",
-    required=True,
-    metavar="FILE",
-    help="The task file to write; its data file is written beside it.",
-)
-@click.option("--by", metavar="MODEL", help="The model that writes it (paraphrase, negate).")
+@option("--into", "FILE", "The task file to write; its data file is written beside it.", required=True)
+@option("--by", "MODEL", "The model that writes it (paraphrase, negate).")
 @MODEL_ARGUMENTS
-@click.option(
-    "--name", default="", metavar="NAME", help="The new task's name. Default: made from the original's."
-)
-@click.option("--replace", "over", is_flag=True, help="Replace existing files.")
+@option("--name", "NAME", "The new task's name. Default: made from the original's.", default="")
+@flag("--replace over", "Replace existing files.")
 @PLUGINS
 @OVERRIDES
 @AS_JSON
@@ -69,22 +62,13 @@ def rewrite(task: str, **given: Any) -> int:
     data = write_rewrites(found, original, definition, into, name=given["name"], over=given["over"])
     made = load_task(into)
     _check_prompts(original, made, into)
+    refused = [(*why, count) for why, count in sorted(found.refused.items())]
     if given["as_json"]:
-        print_json(
-            {
-                "task": made.name,
-                "file": str(into),
-                "data": str(data),
-                "originals": found.n_originals,
-                "rewrites": len(found.rewrites),
-                "refused": [
-                    {"kind": kind, "reason": reason, "n": count}
-                    for (kind, reason), count in sorted(found.refused.items())
-                ],
-            }
-        )
+        counts = {"originals": found.n_originals, "rewrites": len(found.rewrites)}
+        lost = [{"kind": kind, "reason": reason, "n": count} for kind, reason, count in refused]
+        print_json({"task": made.name, "file": str(into), "data": str(data), **counts, "refused": lost})
         return 0
-    for (kind, reason), count in sorted(found.refused.items()):
+    for kind, reason, count in refused:
         echo(f"{kind}: {count:,} of {found.n_originals:,} left out: {reason}")
     echo(f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,} questions")
     say(f"Written: {into} and {data}. No person has checked them yet.")

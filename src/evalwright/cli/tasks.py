@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.dialect import dialect_options
 from evalwright.cli.options import (
     AS_JSON,
     MODEL_ARGUMENTS,
     OVERRIDES,
     PLUGINS,
     RUNS_FOLDER,
+    dialect_options,
     only_with,
+    opened,
+    option,
     several,
 )
 from evalwright.cli.output import echo, print_json
@@ -38,12 +40,8 @@ tasks.add_command(diff)
 
 @tasks.command("list")
 @AS_JSON
-@click.option("--dialect", metavar="NAME", help="List another framework's tasks instead.")
-@several(
-    "--task-root",
-    metavar="DIR",
-    help="Where its tasks are. Repeatable. Default: those of its installed package.",
-)
+@option("--dialect", "NAME", "List another framework's tasks instead.")
+@several("--task-root", "DIR", "Where its tasks are. Repeatable. Default: those of its installed package.")
 def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
     """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
     if dialect or task_root:
@@ -81,12 +79,8 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
         for one in dialects.dialect(name).names(folders)
     ]
     if as_json:
-        print_json(
-            [
-                {"name": name, "kind": one.kind, "path": one.path, "members": list(one.members)}
-                for name, one in found
-            ]
-        )
+        keys = ("kind", "path", "members")
+        print_json([{"name": name, **{key: getattr(one, key) for key in keys}} for name, one in found])
         return
     echo("\n".join(f"{name}  {one.kind}" for name, one in found))
 
@@ -113,9 +107,9 @@ def show(task: str, as_json: bool, **given: Any) -> None:
 
     if len(found) > 1:
         total = sum(len(one.samples) for one in found)
+        cells = [(doc.Cell(one.name, name=True), doc.Cell(one.description)) for one in found]
         rows = [
-            (doc.Cell(one.name, name=True), f"{len(one.samples):,}", doc.Cell(one.description))
-            for one in found
+            (name, f"{len(one.samples):,}", about) for one, (name, about) in zip(found, cells, strict=True)
         ]
         title = (
             f"{task}: {len(found)} tasks, {total:,} samples. To see one of them: evalwright tasks show NAME"
@@ -141,9 +135,9 @@ def show(task: str, as_json: bool, **given: Any) -> None:
 
 @tasks.command()
 @click.argument("task")
-@click.option("--model", metavar="M", help="Show it as it would be sent to this model (chat or text).")
+@option("--model", "M", "Show it as it would be sent to this model (chat or text).")
 @MODEL_ARGUMENTS
-@click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
+@option("--sample sample_id", "ID", "The sample's id. Default: the first row.")
 @PLUGINS
 @OVERRIDES
 @dialect_options
@@ -154,7 +148,7 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(given["plugins"])
-    found = _sampled(_load(task, given, _opened(given)), sample_id)
+    found = _sampled(_load(task, given, _model(given)), sample_id)
     shown = [(one, one.samples[index].id, requests_of(one, index)) for one, index in found]
     if as_json:
         rows = [
@@ -171,13 +165,9 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
 
 @tasks.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option(
-    "--model", metavar="M", help="Also check that prompts fit into this model's context. No request is sent."
-)
+@option("--model", "M", "Also check that prompts fit into this model's context. No request is sent.")
 @MODEL_ARGUMENTS
-@click.option(
-    "--run", "run_name", metavar="RUN", help="Also check that answers could be extracted in this run."
-)
+@option("--run run_name", "RUN", "Also check that answers could be extracted in this run.")
 @RUNS_FOLDER
 @PLUGINS
 @OVERRIDES
@@ -187,18 +177,18 @@ def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Check TASKS for faults; no request is sent. Exit code 1 where there is a fault."""
     from evalwright.analysis.task_checks.examining import Examined, examine
     from evalwright.analysis.task_checks.findings import Finding
-    from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.core.errors import DatasetError
+    from evalwright.core.plain import plain_fields
 
     only_with(runs_folder="run_name")
     load_plugins(given["plugins"])
-    opened = _opened(given)
-    run = open_run(given["run_name"], given["runs_folder"]) if given["run_name"] else None
+    model = _model(given)
+    run = opened(given["run_name"])[0] if given["run_name"] else None
     found: list[Examined] = []
     for name in names:
         try:
-            for one in examine(_load(name, given, opened), name=name, model=opened, run=run):
+            for one in examine(_load(name, given, model), name=name, model=model, run=run):
                 found.append(one)
                 if not as_json:
                     _show_examined(one)
@@ -207,15 +197,7 @@ def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
             if not as_json:
                 _show_examined(found[-1])
     if as_json:
-        rows = [
-            {
-                "task": one.task,
-                "title": one.title,
-                "findings": [finding.as_dict() for finding in one.findings],
-            }
-            for one in found
-        ]
-        print_json(rows)
+        print_json([plain_fields(one) for one in found])
     return 1 if any(one.n_faults for one in found) else 0
 
 
@@ -228,7 +210,7 @@ def _show_examined(examined: Examined) -> None:
         echo(f"  {_WORDS[finding.verdict]} {finding.text}")
 
 
-def _opened(given: Mapping[str, Any]) -> Model | None:
+def _model(given: Mapping[str, Any]) -> Model | None:
     """The model that --model names."""
     from evalwright.cli.arguments import key_values
     from evalwright.core.errors import ConfigurationError

@@ -6,77 +6,58 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import RUNS_FOLDER
+from evalwright.cli.options import RUNS_FOLDER, flag, opened, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
 
-TITLE = click.option("--title", metavar="TEXT", help="The page's title. Default: the names of the runs.")
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
+
+TITLE = option("--title", "TEXT", "The page's title. Default: the names of the runs.")
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
-@click.option(
-    "--html", metavar="FILE", help="Write one file that opens without a server or a network, instead."
-)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), metavar="N", help="Where to serve. Default: any free port."
-)
-@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+@option("--html", "FILE", "Write one file that opens without a server or a network, instead.")
+@option("--port", "N", "Where to serve. Default: any free port.", type=click.IntRange(0, 65535))
+@flag("--no-browser", "Print the address, and open no browser.")
 @TITLE
-def view(
-    runs: tuple[str, ...],
-    runs_folder: str,
-    html: str | None,
-    port: int | None,
-    no_browser: bool,
-    title: str | None,
-) -> None:
+def view(runs: tuple[str, ...], html: str | None, port: int | None, title: str | None, **given: Any) -> None:
     """Look at RUNS (folders or names) and their samples in a browser.
 
     The page is served on this machine alone until Ctrl-C. Runs that are still going are followed, to their end, a stop, or a resume.
     """
     if html:
-        if port is not None or no_browser:
+        if port is not None or given["no_browser"]:
             raise click.UsageError("--html serves nothing: leave out --port and --no-browser.")
-        from evalwright.api import open_run
         from evalwright.reports.explorer.page import write_page
 
-        opened = [open_run(run, runs_folder) for run in runs]
-        warnings = write_page(
-            opened, Path(html), title=title or _title([run.name for run in opened]), progress=_progress
-        )
-        _progress("")
-        for one in warnings:
-            say(f"Warning: {one}")
+        shown = opened(*runs)
+        _warn(write_page(shown, Path(html), title=title or _title(shown), progress=_progress))
         say(f"Written: {html} ({Path(html).stat().st_size / 1e6:,.1f} MB)")
         return
-    _serve([_folder(run, Path(runs_folder)) for run in runs], port or 0, title, browser=not no_browser)
+    folders = [_folder(run, Path(given["runs_folder"])) for run in runs]
+    _serve(folders, port or 0, title, browser=not given["no_browser"])
 
 
 @click.command("site")
 @click.argument("runs", nargs=-1, required=True)
 @RUNS_FOLDER
-@click.option(
-    "--into", metavar="DIR", default="site", show_default=True, help="Where the page and its files go."
-)
+@option("--into", "DIR", "Where the page and its files go.", default="site", show_default=True)
 @TITLE
-def site(runs: tuple[str, ...], runs_folder: str, into: str, title: str | None) -> None:
+def site(runs: tuple[str, ...], into: str, title: str | None, **_: Any) -> None:
     """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked at."""
-    from evalwright.api import open_run
     from evalwright.reports.explorer.site import write_site
 
-    opened = [open_run(run, runs_folder) for run in runs]
-    page, warnings = write_site(
-        opened, Path(into), title=title or _title([run.name for run in opened]), progress=_progress
-    )
-    _progress("")
-    for one in warnings:
-        say(f"Warning: {one}")
+    shown = opened(*runs)
+    page, warnings = write_site(shown, Path(into), title=title or _title(shown), progress=_progress)
+    _warn(warnings)
     say(f"Written: {page}. Look at it with: python -m http.server --directory {into}")
 
 
@@ -84,7 +65,7 @@ def _serve(folders: Sequence[Path], port: int, title: str | None, *, browser: bo
     from evalwright.reports.explorer.following import Follower
     from evalwright.reports.explorer.server import Server
 
-    follower = Follower(folders, title or _title([folder.resolve().name for folder in folders]), say)
+    follower = Follower(folders, title or _title([folder.resolve() for folder in folders]), say)
     server = Server(follower, port)
     echo(server.url)
     say("Ctrl-C ends it.")
@@ -112,7 +93,8 @@ def _folder(name: str, runs_folder: Path) -> Path:
     return open_run(name, runs_folder).folder
 
 
-def _title(names: Sequence[str]) -> str:
+def _title(runs: Sequence[Run | Path]) -> str:
+    names = [run.name for run in runs]
     return f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
 
 
@@ -120,11 +102,8 @@ def _open(url: str) -> None:
     """Open a person's browser, where there is a screen to show it on: one in the terminal would take it over."""
     import webbrowser
 
-    if (
-        os.name == "posix"
-        and sys.platform != "darwin"
-        and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-    ):
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if os.name == "posix" and sys.platform != "darwin" and not screen:
         return
     try:
         opened = webbrowser.open(url)
@@ -132,6 +111,13 @@ def _open(url: str) -> None:
         opened = False
     if not opened:
         say("No browser could be opened: open the address in one.")
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    """What to know of a page that was just written."""
+    _progress("")
+    for one in warnings:
+        say(f"Warning: {one}")
 
 
 def _progress(words: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
@@ -27,6 +28,7 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name
 from evalwright.tasks.dialects import SCORINGS
+from evalwright.tasks.files import place_of
 
 UNKNOWN: dict[str, Any] = {
     "python": "unknown",
@@ -58,6 +60,29 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file that takes the place of this one when it is whole, and is removed where it is not. Raises OSError."""
+    place_of(path.parent).mkdir(parents=True, exist_ok=True)
+    target = place_of(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def read_whole(path: Path, most: int, hint: str = "") -> bytes:
+    """A file of at most so many bytes. hint: what to do with a larger one. Raises RunError."""
+    with opened(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise RunError(f"{path} has more than the {most >> 20:,} MiB allowed{hint}.")
+    return data
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
@@ -107,6 +132,16 @@ def check_depth(value: Any, where: str, left: int = 100) -> None:
         raise RunError(f"{where} is nested too deeply.")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         check_depth(part, where, left - 1)
+
+
+def count_of(value: Any) -> int:
+    """A number of tokens or items; 0 in place of what cannot be one."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
+
+
+def file_name(text: str, other: str, most: int = 100) -> str:
+    """A text as a part of a file's name: letters, digits, '.', '_' and '-'. other: in place of an empty one."""
+    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[:most] or other
 
 
 def number(value: Any) -> float | None:
@@ -161,11 +196,9 @@ class Recorded(BaseModel):
     def of(cls, row: Any, where: str) -> Self:
         """The row as a record. Raises RunError that says where it stands and what is wrong with it."""
         try:
-            return cls.model_validate(
-                {key: value for key, value in row.items() if value is not None}
-                if isinstance(row, dict)
-                else row
-            )
+            if isinstance(row, dict):
+                row = {key: value for key, value in row.items() if value is not None}
+            return cls.model_validate(row)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
         if not first["loc"]:
@@ -228,12 +261,16 @@ def _slug(text: str) -> str:
 
 
 def write_run(
-    folder: Path, records: Iterable[SampleRecord], finished: Callable[[], Mapping[str, Any]]
+    folder: Path,
+    records: Iterable[SampleRecord],
+    finished: Callable[[], Mapping[str, Any]],
+    draws: int | None = None,
 ) -> Run:
-    """Write an imported run and open it. finished: its `run.json`, called when all records have passed."""
+    """Write an imported run and open it. finished: its `run.json`, called when all records have passed. draws: of each sample, where
+    the records come in another order than that of samples and draws."""
     with RunWriter(folder) as writer:
         for position, record in enumerate(records):
-            writer.add(position, record)
+            writer.add(position if draws is None else record.index * draws + record.draw, record)
         writer.finish(finished())
     return open_run(folder)
 

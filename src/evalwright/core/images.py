@@ -122,13 +122,8 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
         if marker in _JPEG_SIZES:
             return _big(data[place + 7 : place + 9]), _big(data[place + 5 : place + 7])
         # Fill bytes and markers without a length are passed over.
-        place += (
-            1
-            if marker == 0xFF
-            else 2
-            if marker == 0x01 or 0xD0 <= marker <= 0xD8
-            else 2 + _big(data[place + 2 : place + 4])
-        )
+        bare = marker == 0x01 or 0xD0 <= marker <= 0xD8
+        place += 1 if marker == 0xFF else 2 if bare else 2 + _big(data[place + 2 : place + 4])
     return 0, 0
 
 

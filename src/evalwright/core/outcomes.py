@@ -63,9 +63,8 @@ def outcome_of(response: Response) -> Outcome:
 def _seen(text: str) -> bool:
     """Whether a text has a character that people see."""
     text = text.strip()
-    return (text[:1].isprintable() and text != "") or any(
-        sign.isprintable() and not sign.isspace() for sign in text
-    )
+    first = text[:1].isprintable() and text != ""
+    return first or any(sign.isprintable() and not sign.isspace() for sign in text)
 
 
 def outcome_of_failure(failure: Failure) -> Outcome:

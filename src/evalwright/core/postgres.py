@@ -233,12 +233,10 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
         ) from None
     for secret in (given.get("password"), given.get("sslpassword"), os.environ.get("PGPASSWORD")):
         remember(str(secret or ""))
-    made: psycopg.Connection[Any] = psycopg.Connection.connect(
-        **{**_OPTIONS, **given, **options}, autocommit=True
-    )
-    made.execute(
-        f"SET search_path = {SCHEMA}; SET idle_in_transaction_session_timeout = '{FROZEN:g}s'".encode()
-    )
+    settings = {**_OPTIONS, **given, **options}
+    made: psycopg.Connection[Any] = psycopg.Connection.connect(**settings, autocommit=True)
+    limit = f"SET idle_in_transaction_session_timeout = '{FROZEN:g}s'"
+    made.execute(f"SET search_path = {SCHEMA}; {limit}".encode())
     return made
 
 
@@ -288,9 +286,8 @@ def server_error(url: str, error: Exception) -> StoreError:
         state = "3D"
     elif "too many" in said:
         state = "533"
-    what = next(
-        (what for start, what in _MEANINGS.items() if state.startswith(start)), "failed to write or read"
-    )
+    known = (what for start, what in _MEANINGS.items() if state.startswith(start))
+    what = next(known, "failed to write or read")
     if state not in ("28", "3D", "533") and is_away(error):
         what = "cannot be reached: start it, or check host and port"
     return StoreError(f"The store {shown(url)} {what}. ({said})")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from evalwright.core.errors import ConfigurationError, check_known
@@ -79,8 +79,7 @@ class Registry(Generic[Function]):
     def _load(self, name: str) -> Function:
         target = self._built_in.get(name)
         if target is not None:
-            module, _, attribute = target.partition(":")
-            function: Function = getattr(import_module(module), attribute)
+            function: Function = resolve_name(target)
         else:
             check_known(self.kind, [name], self.names())
             function = next(point.load() for point in self._points() if point.name == name)

@@ -155,20 +155,15 @@ class Exchange:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; unused options, times and long vectors are left out."""
-        request = {
-            name: _plain(value)
-            for name, value in self.request.items()
-            if value not in (None, ()) and (name, value) != ("draw", 0)
-        }
-        found = self.response.as_dict() if self.response is not None else {}
-        if len(found.get("values", ())) > _LONGEST_VECTOR:
-            del found["values"]
-        found.pop("latency", None)
-        return {
-            "role": self.role,
-            "request": request,
-            **({"response": found} if self.response is not None else {}),
-        }
+        used = ((name, part) for name, part in self.request.items() if part not in (None, ()))
+        request = {name: _plain(part) for name, part in used if (name, part) != ("draw", 0)}
+        made: dict[str, Any] = {"role": self.role, "request": request}
+        if self.response is not None:
+            made["response"] = found = self.response.as_dict()
+            if len(found.get("values", ())) > _LONGEST_VECTOR:
+                del found["values"]
+            found.pop("latency", None)
+        return made
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -82,12 +82,9 @@ def is_secret(name: str) -> bool:
 
 def changing_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Those headers that may change an answer, for a fingerprint: neither what only lets a request in, nor who sends it."""
-    kept = {
-        name.lower(): text
-        for name, text in headers.items()
-        if not is_secret(name) and _plain(name) not in _IDLE_HEADERS
-    }
-    found: dict[str, str] = digested_arguments(kept, "headers")
+    kept = {name: text for name, text in headers.items() if _plain(name) not in _IDLE_HEADERS}
+    open_ones = {name.lower(): text for name, text in kept.items() if not is_secret(name)}
+    found: dict[str, str] = digested_arguments(open_ones, "headers")
     return found
 
 
@@ -149,12 +146,8 @@ def _secrets(value: Any, name: str) -> Iterator[str]:
 
 def _is_like_a_key(text: str) -> bool:
     """Whether a value that may be a key or something else ("us-east-1") is certainly no word that answers have in them."""
-    return (
-        len(text) >= 12
-        and any(map(str.isdigit, text))
-        and any(map(str.isalpha, text))
-        and text.find(" ", 8) < 0
-    )
+    both = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+    return len(text) >= 12 and both and text.find(" ", 8) < 0
 
 
 def _written(secret: str) -> set[str]:
@@ -171,15 +164,11 @@ def _written(secret: str) -> set[str]:
     units = re.findall("....", secret.encode("utf-16-be", "surrogatepass").hex())
     whole_forms = ["%" + raw.hex("%"), "\\u" + "\\u".join(units), raw.hex(), raw.hex(" "), raw.hex(":")]
     encoded |= {
-        form
-        for one in whole_forms
-        for form in (one, re.sub("[0-9a-f]{2}", lambda found: found[0].upper(), one))
+        *whole_forms,
+        *(re.sub("[0-9a-f]{2}", lambda one: one[0].upper(), form) for form in whole_forms),
     }
     escaped |= {form.replace("\\", "\\\\") for form in encoded if form.startswith("\\u")}
-    escaped |= {
-        "".join(f"&#{ord(sign)};" for sign in secret),
-        "".join(f"&#x{ord(sign):x};" for sign in secret),
-    }
+    escaped |= {"".join(f"&#{form.format(ord(sign))};" for sign in secret) for form in ("{}", "x{:x}")}
     if _is_like_a_key(secret):
         escaped |= {secret.lower(), secret.upper()}
     for shift in range(3):
@@ -205,11 +194,8 @@ def mask(text: str) -> str:
     for form in _forms:
         if form in text:
             # A secret of digits alone is no part of a longer number.
-            text = (
-                re.sub(rf"(?<![\d.]){form}(?!\d)", MASKED, text)
-                if form.isdecimal()
-                else text.replace(form, MASKED)
-            )
+            alone = rf"(?<![\d.]){form}(?!\d)" if form.isdecimal() else ""
+            text = re.sub(alone, MASKED, text) if alone else text.replace(form, MASKED)
     return text
 
 

@@ -84,7 +84,7 @@ class MetricSpec:
 class Task:
     """What is asked.
 
-    slices: metadata keys by whose values the metrics are also shown. main_metric: label of the one that a board shows.
+    slices: metadata keys by whose values the metrics are also shown.
     definition: the whole resolved definition as plain JSON, recorded with the run. source: the file it came from.
     draws: answers per sample; repeated draws are averaged within the sample.
     order: "shuffled" (by the run's seed) or "file"; a limit takes the first of that order.
@@ -120,11 +120,6 @@ class Task:
     def roles(self) -> frozenset[str]:
         """All other models that are asked: by the strategy and by the scorers."""
         return frozenset((*self.strategy_roles, *(role for one in self.scorers for role in one.roles)))
-
-    @property
-    def main_metric(self) -> str:
-        """The first metric's label."""
-        return self.metrics[0].label if self.metrics else ""
 
     def __repr__(self) -> str:
         scorers = ", ".join(brief(one.name, 30) for one in self.scorers[:3])

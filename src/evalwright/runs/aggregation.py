@@ -5,7 +5,6 @@ Results do not depend on the order in which samples finished: columns are put in
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +18,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable
-from evalwright.runs.scores import sample_content
+from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
+from evalwright.runs.scores import NAN, sample_content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 MOST_LABELS = 1000
-"""Labels of one scorer that are told apart."""
-
-NAN = math.nan
+"""Labels of one scorer that are told apart; with more they are no classes."""
 
 NOTHING, FAILED, LEFT_UNDECIDED = 0, 1, 2
 """Why a record has no score: the scorer has nothing to say, something failed, rules could not decide."""
@@ -46,11 +43,10 @@ class ScoreColumn:
     def __init__(self) -> None:
         self.values = array("d")
         self.missing = array("b")
-        self.parts: dict[str, array[float]] = {}
+        self.parts: dict[str, Sparse] = {}
         self.items: dict[int, Mapping[str, Any]] = {}
         self.item_names: dict[str, None] = {}
-        self.labels = array("i")
-        self.label_names: dict[str, int] = {}
+        self.labels = Values(MOST_LABELS)
 
     def add_none(self, why: int) -> None:
         """Append a record without a score."""
@@ -63,28 +59,15 @@ class ScoreColumn:
         """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
         self.values.append(value)
         self.missing.append(NOTHING)
-        if label:
-            self._label(row, label)
+        self.labels.add(row, label)
         if item:
             self.items[row] = item
             self.item_names.update(dict.fromkeys(item))
         for name, part in parts.items():
             column = self.parts.get(name)
             if column is None:
-                column = self.parts[name] = array("d", [NAN]) * row
-            elif len(column) < row:
-                column.extend([NAN] * (row - len(column)))
-            column.append(float(part))
-
-    def _label(self, row: int, label: str) -> None:
-        """Note the label of record `row`. Past MOST_LABELS names no new ones are kept: they are no classes."""
-        code = self.label_names.get(label)
-        if code is None:
-            if len(self.label_names) >= MOST_LABELS:
-                return
-            code = self.label_names[label] = len(self.label_names)
-        self.labels.extend([-1] * (row - len(self.labels)))
-        self.labels.append(code)
+                column = self.parts[name] = Sparse("d", NAN)
+            column.put(row, float(part))
 
 
 class AnswersUsage:
@@ -172,7 +155,7 @@ class TaskTally(ItemColumns):
         import numpy as np
 
         order = np.lexsort((np.frombuffer(self.draws, np.int32), np.frombuffer(self.indices, np.int64)))
-        first = _starts(np.frombuffer(self.indices, np.int64)[order])
+        first = starts(np.frombuffer(self.indices, np.int64)[order])
         whole = self._metrics(order, metrics)
         slices: dict[str, dict[str, tuple[MetricResult, ...]]] = {}
         left_out = []
@@ -188,18 +171,8 @@ class TaskTally(ItemColumns):
         failures = dict(sorted(self.failures.items()))
         outcomes: dict[str, int] = {one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]}
         n_failed, n_undecided = self._n_missing(order, first)
-        return TaskResult(
-            name,
-            version,
-            len(first),
-            n_failed,
-            whole,
-            slices,
-            failures,
-            tuple(left_out),
-            n_undecided,
-            outcomes,
-        )
+        more = slices, failures, tuple(left_out), n_undecided, outcomes
+        return TaskResult(name, version, len(first), n_failed, whole, *more)
 
     def _n_missing(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:
         """Items that failed for at least one scorer, and others that one left undecided, with no score in any draw.
@@ -225,12 +198,8 @@ class TaskTally(ItemColumns):
         results = []
         for spec in metrics:
             if spec.scorer not in columns:
-                keys = [
-                    key
-                    for one in metrics
-                    if one.scorer == spec.scorer
-                    for key in slice_keys(one.kind, one.options)
-                ]
+                own = [one for one in metrics if one.scorer == spec.scorer]
+                keys = [key for one in own for key in slice_keys(one.kind, one.options)]
                 columns[spec.scorer] = self.column(spec.scorer, rows, keys)
             estimate = estimate_of(spec, columns[spec.scorer])
             results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better))
@@ -246,23 +215,21 @@ class TaskTally(ItemColumns):
         total = len(self.indices)
         items = np.frombuffer(self.indices, np.int64)[rows]
         values = np.frombuffer(scores.values, np.float64)[rows]
-        first = _starts(items)
+        first = starts(items)
         counts = np.diff(np.r_[first, items.size])
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
         kept = ~np.isnan(draws).all(axis=1)
         failed, undecided = _lost(scores, rows, first)
-        part_draws = {}
-        for name, part in scores.parts.items():
-            padded = np.full(total, NAN)
-            padded[: len(part)] = np.frombuffer(part, np.float64)
-            part_draws[name] = _spread(padded[rows], first, counts, width)[kept]
+
+        def spread(column: NDArray[Any]) -> NDArray[np.float64]:
+            return _spread(column[rows], first, counts, width)[kept]
+
+        part_draws = {name: spread(part.padded(total)) for name, part in scores.parts.items()}
+        label_names, codes = scores.labels.names, scores.labels.codes_of(total).codes
+        labels = np.nan_to_num(spread(codes), nan=-1.0).astype(np.int32) if label_names else None
         clusters = np.frombuffer(self.clusters, np.int64)[rows][first] if self.clustered else None
-        known = {
-            key: self.slices[key]
-            for key in {*slices} & {*self.slices}
-            if 0 < len(self.slices[key].names) <= MOST_VALUES
-        }
+        known = {key: one for key, one in self.slices.items() if key in slices and one.few}
         return Column(
             slices={
                 key: (one.codes_of(total).codes[rows][first][kept], tuple(one.names))
@@ -277,8 +244,8 @@ class TaskTally(ItemColumns):
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
-            labels=_labels(scores, total, rows, first, counts, width)[kept] if scores.label_names else None,
-            label_names=tuple(scores.label_names),
+            labels=labels,
+            label_names=tuple(label_names),
         )
 
 
@@ -288,9 +255,8 @@ def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
     if not column.n_undecided:
         return found
     # Every metric bounds what is undecided together with what failed; here they are told apart again.
-    return replace(
-        found, n_failed=max(found.n_failed - column.n_undecided, 0), n_undecided=column.n_undecided
-    )
+    n_failed = max(found.n_failed - column.n_undecided, 0)
+    return replace(found, n_failed=n_failed, n_undecided=column.n_undecided)
 
 
 def _computed(spec: MetricSpec, column: Column) -> Estimate:
@@ -315,13 +281,6 @@ def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]
     )
 
 
-def _starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each item begins in a sorted array of items."""
-    import numpy as np
-
-    return np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
-
-
 def _spread(
     values: NDArray[np.float64], first: NDArray[np.int64], counts: NDArray[np.int64], width: int
 ) -> NDArray[np.float64]:
@@ -336,22 +295,6 @@ def _spread(
     return out
 
 
-def _labels(
-    scores: ScoreColumn,
-    total: int,
-    rows: NDArray[np.int64],
-    first: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    width: int,
-) -> NDArray[np.int32]:
-    """The codes of the labels, (items, width), -1 where there is none."""
-    import numpy as np
-
-    codes = np.full(total, -1.0)
-    codes[: len(scores.labels)] = np.frombuffer(scores.labels, np.int32)
-    return np.nan_to_num(_spread(codes[rows], first, counts, width), nan=-1.0).astype(np.int32)
-
-
 def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
     """A task's record with the results of other metrics or scores."""
     # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
@@ -362,17 +305,10 @@ def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[Me
 def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> dict[str, Any]:
     """What `run.json` keeps of how answers were scored."""
     return {
-        "scorers": [
-            {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
-        ],
+        "scorers": [{"name": one.name, "kind": one.kind, "options": dict(one.options)} for one in scorers],
         "metric_specs": [
-            {
-                "label": spec.label,
-                "kind": spec.kind,
-                "scorer": spec.scorer,
-                "options": dict(spec.options),
-                **({"lower_is_better": True} if spec.lower_is_better else {}),
-            }
-            for spec in metrics
+            {"label": one.label, "kind": one.kind, "scorer": one.scorer, "options": dict(one.options)}
+            | ({"lower_is_better": True} if one.lower_is_better else {})
+            for one in metrics
         ],
     }

@@ -63,15 +63,8 @@ def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
     out = []
     for asked in dict.fromkeys(configuration.get("tasks", ())):
         members = [task["name"] for task in tasks if asked in _listed(task["definition"].get("group"))]
-        if (
-            members
-            and asked not in names
-            and not any(
-                is_dialect(str(task["definition"].get("dialect")))
-                for task in tasks
-                if task["name"] in members
-            )
-        ):
+        dialects = [str(task["definition"].get("dialect")) for task in tasks if task["name"] in members]
+        if members and asked not in names and not any(map(is_dialect, dialects)):
             out.append(Node(asked, tuple(members)))
     return out
 
@@ -97,9 +90,8 @@ def _of_node(node: Node, tasks: Records) -> Group:
     labels = {main["label"] for main in mains.values()}
     averages = [Averaged(labels.pop() if len(labels) == 1 else "main metrics", node, mains)]
     for metric in there[0]["metrics"] if there else ():
-        found = {
-            task["name"]: own for task in there for own in task["metrics"] if own["label"] == metric["label"]
-        }
+        all_metrics = ((task["name"], own) for task in there for own in task["metrics"])
+        found = {task: own for task, own in all_metrics if own["label"] == metric["label"]}
         if len(found) == len(there) and metric["label"] != averages[0].label:
             averages.append(Averaged(metric["label"], node, found))
     return Group(node.name, node.name, tuple(averages))
@@ -170,18 +162,15 @@ def _estimate(
         if len(one.tasks) == 1:
             parts.append(results[one.tasks[0]].estimate)
         elif found.measure.is_mean:
-            made = mean_interval(
-                found.values[0], clusters=found.clusters, value_range=found.measure.value_range
-            )
+            value_range = found.measure.value_range
+            made = mean_interval(found.values[0], clusters=found.clusters, value_range=value_range)
             undecided = sum(results[task].estimate.n_undecided for task in one.tasks)
             parts.append(replace(made, n_failed=made.n_failed - undecided, n_undecided=undecided))
         else:
             return nothing("only means of items can be pooled")
         units.append(unit_sums(found.values[0], found.units))
-    weights = (
-        None
-        if node.average == "macro" and len({one.weight for one in samples}) == 1
-        else [one.weight for one in samples]
-    )
+    weights = [one.weight for one in samples]
+    equal = node.average == "macro" and len(set(weights)) == 1
     spans = [ranges.get((one.tasks[0], results[one.tasks[0]].label), UNIT_RANGE) for one in samples]
-    return macro_average(parts, weights=weights, units=units, value_range=spans if bounded else None)
+    ranges_of = spans if bounded else None
+    return macro_average(parts, weights=None if equal else weights, units=units, value_range=ranges_of)

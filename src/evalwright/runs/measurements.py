@@ -68,14 +68,9 @@ class _Rows(ItemRows):
             return
         usage = [response.get("usage", {}) for response in responses]
         costs = [response.get("cost") for response in responses]
-        self.answers.append(
-            (
-                len(responses),
-                sum(used.get("input_tokens", 0) for used in usage),
-                sum(used.get("output_tokens", 0) for used in usage),
-                NAN if None in costs else sum(float(cost) for cost in costs),
-            )
-        )
+        cost = NAN if None in costs else sum(map(float, costs))
+        read, written = (sum(used.get(f"{way}_tokens", 0) for used in usage) for way in ("input", "output"))
+        self.answers.append((len(responses), read, written, cost))
         self.latencies.extend(row.get("timing", {}).get("latency", ()))
 
 
@@ -88,11 +83,8 @@ def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
     read_rows(run, rows)
     latencies = [latency for found in rows.values() for latency in found.latencies]
     usage = run.data["usage"]
-    pace = Pace(
-        int(usage.get("asked", 0)),
-        float(run.data.get("seconds", 0.0)),
-        float(np.mean(latencies)) if latencies else NAN,
-    )
+    latency = float(np.mean(latencies)) if latencies else NAN
+    pace = Pace(int(usage.get("asked", 0)), float(run.data.get("seconds", 0.0)), latency)
     return {name: _measured(run, name, mains[name].kind, found) for name, found in rows.items()}, pace
 
 

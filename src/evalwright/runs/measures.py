@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, OF_BOUNDED, Groups, is_of_sums
 from evalwright.runs.pairing import Pairing, pair_items
-from evalwright.runs.pseudo_values import Grouped, Record, records_of
+from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.score_tables import item_scores
@@ -34,7 +34,6 @@ Form = Literal["score", "negated", "complement", "other"]
 """How a metric comes from the mean of its items' scores; "other": in no such way."""
 
 UNIT_RANGE = (0.0, 1.0)
-_SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +186,9 @@ def make_matrix(
             clusters[places[named]] = one.clusters[named]
     form = _form(results, [one.values for one in scores])
     main = results[0]
-    values = -values if form == "negated" else 1.0 - values if form == "complement" else values
-    measure = Measure(
-        task, main.label, main.scorer, main.kind, main.kind in BOUNDED, main.less_is_better, form
-    )
+    values = _as_shown(form, values)
+    bounded = main.kind in BOUNDED
+    measure = Measure(task, main.label, main.scorer, main.kind, bounded, main.less_is_better, form)
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     return Matrix(measure, keys, values, asked, missing, clusters, found, pairing)
 
@@ -214,7 +212,7 @@ def matrices(
     for task, found in results.items():
         for run, metric, one in zip(runs, found, scores, strict=True):
             values = one[task].values
-            if of_scores and metric.kind in OF_BOUNDED and ((values < -_SAME) | (values > 1 + _SAME)).any():
+            if of_scores and metric.kind in OF_BOUNDED and ((values < -SAME) | (values > 1 + SAME)).any():
                 raise RunError(
                     f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
                     "have: it was changed, or another program wrote it."
@@ -251,11 +249,11 @@ def _others(
         for task, record in records_of(run, {task: found[0] for task, found in results.items()}).items():
             one = scores[row][task]
             own = record.item_values(one.keys)
-            values[task].append(
-                None if own is None else replace(one, values=own, missing=one.missing & (own != own))
-            )
             if own is None:
+                values[task].append(None)
                 grouped(row, task, record)
+            else:
+                values[task].append(replace(one, values=own, missing=one.missing & (own != own)))
     out = {}
     for task, found in results.items():
         known = [one for one in values[task] if one is not None]
@@ -282,9 +280,8 @@ def _cuts(found: Matrix) -> dict[tuple[str, str], SharedGroups]:
         for key, there in found.slices.items()
         for code, name in enumerate(there.names)
     }
-    return {
-        name: shared_groups(codes, found.asked & items, most) for name, items in inside.items() if items.any()
-    }
+    there = {name: items for name, items in inside.items() if items.any()}
+    return {name: shared_groups(codes, found.asked & items, most) for name, items in there.items()}
 
 
 def _of_groups(
@@ -312,20 +309,9 @@ def _of_groups(
             keys, asked = keys[:1], np.ones((2, 1), dtype=bool)
             values = np.array([[one.estimate.value] for one in own])
         inside = found if not name[0] else found.part(cut.items >= 0)
-        parts[name] = Matrix(
-            found.measure,
-            keys,
-            values,
-            asked,
-            np.zeros(asked.shape, dtype=bool),
-            None,
-            {},
-            None,
-            inside,
-            tuple(one.estimate for one in own),
-            {},
-            problems,
-        )
+        missing, estimates = np.zeros(asked.shape, dtype=bool), tuple(one.estimate for one in own)
+        sides = found.measure, keys, values, asked, missing, None
+        parts[name] = Matrix(*sides, {}, scores=inside, estimates=estimates, problems=problems)
     whole = parts.pop(("", ""))
     return replace(whole, slices=found.slices, within=parts)
 
@@ -460,16 +446,19 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
         for result, values in zip(results, items, strict=True):
             there = values[~np.isnan(values)]
             if len(there) and math.isfinite(result.estimate.value):
-                mean = float(there.mean())
-                shown = -mean if form == "negated" else 1.0 - mean if form == "complement" else mean
-                gap = abs(result.estimate.value - shown)
+                gap = abs(result.estimate.value - _as_shown(form, float(there.mean())))
                 missed = max(missed, gap / max(1.0, abs(result.estimate.value)))
                 known = True
         if missed < least:
             best, least = form, missed
-    if least > _SAME or (not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED):
+    if least > SAME or (not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED):
         return "other"
     return best
+
+
+def _as_shown(form: Form, scores: Any) -> Any:
+    """A score, or an array of them, as the metric shows it."""
+    return -scores if form == "negated" else 1.0 - scores if form == "complement" else scores
 
 
 def _forms(main: MetricResult) -> tuple[Form, ...]:

@@ -49,10 +49,8 @@ def merge_runs(
     has the name.
     """
     listed = [runs] if isinstance(runs, (Run, str, Path)) else runs
-    shards = {
-        run: _complete(run, found, Path(runs_folder))
-        for run, found in _found(listed, Path(runs_folder)).items()
-    }
+    folder = Path(runs_folder)
+    shards = {run: _complete(run, found, folder) for run, found in _found(listed, folder).items()}
     if name and len(shards) > 1:
         raise ConfigurationError(
             f"These are shards of {len(shards)} runs ({', '.join(shards)}), which cannot all be named '{name}': leave out --name."
@@ -80,9 +78,8 @@ def _found(named: Sequence[Run | str | Path], folder: Path) -> dict[str, list[Ru
                 run = one if isinstance(one, Run) else open_run(one, folder)
             except UnknownName as error:
                 known = [name for run in there for name in _names(run)]
-                raise UnknownName(
-                    "run or shard", str(one), known, f"There are no shards of it in '{folder}'."
-                ) from error
+                hint = f"There are no shards of it in '{folder}'."
+                raise UnknownName("run or shard", str(one), known, hint) from error
             if not run.part:
                 raise RunError(
                     f"'{run.id}' is not a shard: it was made as a whole, so there is nothing to merge."
@@ -122,11 +119,8 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
         more = " and others" if len(missing) > 6 else ""
         damaged: dict[Path, str] = {}
         list_runs(folder, damaged)
-        unread = [
-            why
-            for place, why in damaged.items()
-            if place.name in {f"{whole}.shard-{number}-of-{of}" for number in missing}
-        ]
+        wanted = {f"{whole}.shard-{number}-of-{of}" for number in missing}
+        unread = [why for place, why in damaged.items() if place.name in wanted]
         raise RunError(
             f"The run '{whole}' is not complete: {'shard' if len(missing) == 1 else 'shards'} {', '.join(map(str, missing[:6]))}{more} of {of} "
             f"{'is' if len(missing) == 1 else 'are'} missing. {' '.join(unread[:1])} Run the same command with --shard {missing[0]}/{of}"
@@ -181,13 +175,11 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
         answered: dict[str, Mapping[str, Any]] = {}
         """Metadata of the first answered sample, by task of another framework."""
         count, before = 0, (-1, 0, 0)
-        for place, line, row in heapq.merge(
-            *(_placed(run, list(tallies)) for run in shards), key=itemgetter(0)
-        ):
+        placed = (_placed(run, list(tallies)) for run in shards)
+        for place, line, row in heapq.merge(*placed, key=itemgetter(0)):
             if place <= before:
-                raise RunError(
-                    f"The shards of '{folder.name}' do not fit together: sample {row['id']} is in two of them."
-                )
+                why = f"sample {row['id']} is in two of them"
+                raise RunError(f"The shards of '{folder.name}' do not fit together: {why}.")
             record = record_from(row)
             writer.add_line(count, line)
             tallies[record.task].add(record)
@@ -207,9 +199,8 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             tasks.append({**derived_task(task, tally, metrics), "metric_specs": specs})
         tables = {name: tally.table() for name, tally in tallies.items()}
         groups = group_records(tasks, configuration, tables.__getitem__)
-        spent = [
-            {key: value for key, value in run.data["usage"].items() if key != "answers"} for run in shards
-        ]
+        usage = (run.data["usage"].items() for run in shards)
+        spent = [{key: value for key, value in used if key != "answers"} for used in usage]
         writer.finish(
             {
                 **{key: value for key, value in first.items() if key not in ("shard", "groups", "hardware")},

@@ -12,6 +12,7 @@ import math
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError, reason_of
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
     from evalwright.statistics import Estimate
 
-_SAME = 1e-6
+SAME = 1e-6
+"""Up to here, of 1 or of a larger number, two numbers are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +122,8 @@ class Record:
         """The run's own number, as it was recorded."""
         task = self.run.task(self.task)
         metrics = task.slices.get(name[0], {}).get(name[1], ()) if name[0] else task.metrics
-        wanted = self.result
-        same = (
-            one
-            for one in metrics
-            if (one.label, one.kind, one.scorer) == (wanted.label, wanted.kind, wanted.scorer)
-        )
-        return next((one.estimate for one in same), None)
+        named = attrgetter("label", "kind", "scorer")
+        return next((one.estimate for one in metrics if named(one) == named(self.result)), None)
 
     def _spec(self) -> MetricSpec:
         """How the metric is made: as recorded if it is one of ours, else by the framework's rules. Raises UsageError without them."""
@@ -143,10 +140,8 @@ class Record:
         import numpy as np
 
         self.tally.clusters = array("q", codes.astype(np.int64).tobytes())
-        indices, draws = (
-            np.frombuffer(self.tally.indices, np.int64),
-            np.frombuffer(self.tally.draws, np.int32),
-        )
+        indices = np.frombuffer(self.tally.indices, np.int64)
+        draws = np.frombuffer(self.tally.draws, np.int32)
         order = np.lexsort((draws, indices))
         return order, codes[order]
 
@@ -193,4 +188,4 @@ def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Recor
 
 
 def _close(value: float, recorded: float) -> bool:
-    return abs(value - recorded) <= _SAME * max(1.0, abs(recorded))
+    return abs(value - recorded) <= SAME * max(1.0, abs(recorded))

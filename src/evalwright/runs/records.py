@@ -76,15 +76,10 @@ def record_from(data: Mapping[str, Any]) -> SampleRecord:
 
 
 def _answer_dict(answer: Answer) -> dict[str, Any]:
-    out: dict[str, Any] = {"prompt": prompt_payload(answer.prompt, recorded=True), "answer": answer.text}
-    if answer.reasoning:
-        out["reasoning"] = answer.reasoning
-    if answer.choice is not None:
-        out["choice"] = answer.choice
-    if answer.log_likelihoods:
-        out["log_likelihoods"] = list(answer.log_likelihoods)
-    if answer.strategy:
-        out["strategy"] = dict(answer.strategy)
+    more: dict[str, Any] = {"reasoning": answer.reasoning or None, "choice": answer.choice}
+    more |= {"log_likelihoods": [*answer.log_likelihoods] or None, "strategy": {**answer.strategy} or None}
+    out = {"prompt": prompt_payload(answer.prompt, recorded=True), "answer": answer.text}
+    out |= {name: part for name, part in more.items() if part is not None}
     responses = [response.as_dict() for response in answer.responses]
     out["timing"] = {"latency": [response.pop("latency", 0.0) for response in responses]}
     out["responses"] = responses
@@ -93,6 +88,7 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
 
 def _answer_from(data: Mapping[str, Any]) -> Answer:
     latencies = data["timing"]["latency"]
+    timed = zip(data["responses"], latencies, strict=True)
     return Answer(
         text=data["answer"],
         reasoning=data.get("reasoning", ""),
@@ -100,8 +96,5 @@ def _answer_from(data: Mapping[str, Any]) -> Answer:
         log_likelihoods=tuple(data.get("log_likelihoods", ())),
         strategy=data.get("strategy", {}),
         prompt=prompt_from(data["prompt"]),
-        responses=tuple(
-            Response.from_dict({**found, "latency": latency})
-            for found, latency in zip(data["responses"], latencies, strict=True)
-        ),
+        responses=tuple(Response.from_dict({**found, "latency": latency}) for found, latency in timed),
     )

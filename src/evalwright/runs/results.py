@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.outcomes import NO_ANSWER, WORDS
+from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.metrics.tree import AVERAGES, Node, coverage
 
@@ -56,6 +57,10 @@ class MetricResult:
         return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
 
 
+def _metrics_from(found: Any) -> tuple[MetricResult, ...]:
+    return tuple(map(MetricResult.from_dict, found))
+
+
 Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
 """Slice key ("domain") -> its values ("geography") -> metrics."""
 
@@ -93,40 +98,18 @@ class TaskResult:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        out: dict[str, Any] = {
-            "name": self.name,
-            "version": self.version,
-            "n_samples": self.n_samples,
-            "n_failed": self.n_failed,
-            "outcomes": dict(self.outcomes),
-            "failures": dict(self.failures),
-            "metrics": [metric.as_dict() for metric in self.metrics],
-            "slices": {
-                key: {value: [metric.as_dict() for metric in metrics] for value, metrics in by_value.items()}
-                for key, by_value in self.slices.items()
-            },
-        }
-        if self.slices_left_out:
-            out["slices_left_out"] = list(self.slices_left_out)
-        if self.n_undecided:
-            out["n_undecided"] = self.n_undecided
-        return out
+        found, seldom = plain_fields(self), ("slices_left_out", "n_undecided")
+        always = ("name", "version", "n_samples", "n_failed", "outcomes", "failures", "metrics", "slices")
+        return {key: found[key] for key in (*always, *seldom) if found[key] or key in always}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TaskResult:
         """The inverse of `as_dict`."""
         return cls(
-            name=data["name"],
-            version=data["version"],
-            n_samples=data["n_samples"],
-            n_failed=data["n_failed"],
-            failures=data["failures"],
-            metrics=tuple(MetricResult.from_dict(metric) for metric in data["metrics"]),
+            **{key: data[key] for key in ("name", "version", "n_samples", "n_failed", "failures")},
+            metrics=_metrics_from(data["metrics"]),
             slices={
-                key: {
-                    value: tuple(MetricResult.from_dict(metric) for metric in metrics)
-                    for value, metrics in by_value.items()
-                }
+                key: {value: _metrics_from(metrics) for value, metrics in by_value.items()}
                 for key, by_value in data["slices"].items()
             },
             slices_left_out=tuple(data.get("slices_left_out", ())),
@@ -181,24 +164,14 @@ class GroupResult:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return {
-            "name": self.name,
-            "label": self.label,
-            "tasks": list(self.tasks),
-            "metrics": [metric.as_dict() for metric in self.metrics],
-            "average": self.average,
-            "parts": list(self.parts),
-            "missing": list(self.missing),
-            "n_tasks": self.n_tasks,
-            **({"ignores_missing": True} if self.ignores_missing else {}),
-        }
+        return plain_fields(self, without=() if self.ignores_missing else ("ignores_missing",))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GroupResult:
         """The inverse of `as_dict`; runs of older versions lack some of it."""
         lists: dict[str, Any] = {key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")}
-        metrics = tuple(MetricResult.from_dict(metric) for metric in data["metrics"])
         rest = {key: data[key] for key in ("average", "n_tasks", "ignores_missing") if key in data}
+        metrics = _metrics_from(data["metrics"])
         return cls(name=data["name"], label=data["label"], metrics=metrics, **lists, **rest)
 
 

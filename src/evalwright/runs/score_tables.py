@@ -108,21 +108,25 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         means, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
     first: slice | NDArray[np.intp] = slice(None)  # where each item begins
     if not (table.keys[1:] > table.keys[:-1]).all():
-        first = np.flatnonzero(np.r_[True, table.keys[1:] != table.keys[:-1]])
+        first = starts(table.keys)
         there = ~np.isnan(means)
         counts = np.add.reduceat(there, first, dtype=np.int64)
         sums = np.add.reduceat(np.where(there, means, 0.0), first)
         means = np.divide(sums, counts, out=np.full(len(first), np.nan), where=counts > 0)
         lost = np.logical_or.reduceat(lost, first)
-    kept = {
-        key: SliceCodes(table.slices[key].names, table.slices[key].codes[first])
-        for key in slices
-        if key in table.slices
-    }
+    there_are = [(key, table.slices[key]) for key in slices if key in table.slices]
+    kept = {key: SliceCodes(found.names, found.codes[first]) for key, found in there_are}
     keys, clustered = table.keys[first], len(table.clusters) > 0
     clusters = table.clusters[first] if clustered else keys
     missing = lost & np.isnan(means)
     return ItemScores(keys, means, clusters, clustered, table.contents[first], missing, kept)
+
+
+def starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each item begins in a sorted array of items."""
+    import numpy as np
+
+    return np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
 
 
 def _nothing() -> ItemScores:
@@ -130,6 +134,52 @@ def _nothing() -> ItemScores:
 
     none = np.zeros(0, np.int64)
     return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool))
+
+
+class Sparse:
+    """Numbers of records, a row per record; `none` where a record has none."""
+
+    def __init__(self, kind: str, none: float) -> None:
+        self._values: array[Any] = array(kind)
+        self._none = none
+
+    def put(self, row: int, value: float) -> None:
+        """Append the number of a row that is after all before it."""
+        gap = row - len(self._values)
+        if gap:
+            self._values.extend([self._none] * gap)
+        self._values.append(value)
+
+    def padded(self, rows: int) -> NDArray[Any]:
+        """The numbers of so many rows."""
+        import numpy as np
+
+        out = np.full(rows, self._none, self._values.typecode)
+        out[: len(self._values)] = self._values
+        return out
+
+
+class Values:
+    """What records are told apart by, a row per record: values of a metadata key, labels. Past `most` values no new one is kept."""
+
+    def __init__(self, most: int = MOST_VALUES + 1) -> None:
+        self.names: dict[str, int] = {}
+        self._codes, self._most = Sparse("i", -1), most
+
+    def add(self, row: int, value: Any) -> None:
+        """Note the value of a row; an empty text is none."""
+        name = str(value)
+        if name and (name in self.names or len(self.names) < self._most):
+            self._codes.put(row, self.names.setdefault(name, len(self.names)))
+
+    @property
+    def few(self) -> bool:
+        """Whether there are values, and not too many to make slices."""
+        return 0 < len(self.names) <= MOST_VALUES
+
+    def codes_of(self, rows: int) -> SliceCodes:
+        """The codes of so many rows."""
+        return SliceCodes(tuple(self.names), self._codes.padded(rows))
 
 
 class ItemColumns:
@@ -141,7 +191,7 @@ class ItemColumns:
         self.clusters = array("q")
         self.contents = array("q")
         self.clustered = False
-        self.slices = {key: SliceValues() for key in slices}
+        self.slices = {key: Values() for key in slices}
 
     def add_item(self, name: str, cluster: str | None, content: int) -> None:
         """Append a record's item: its id, its cluster and `row_content`."""
@@ -161,11 +211,7 @@ class ItemColumns:
         """The records as a table with these columns by scorer. places: as of `in_order`."""
         import numpy as np
 
-        slices = {
-            name: values.codes_of(len(self.keys))
-            for name, values in self.slices.items()
-            if 0 < len(values.names) <= MOST_VALUES
-        }
+        slices = {name: one.codes_of(len(self.keys)) for name, one in self.slices.items() if one.few}
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole), places)
@@ -176,7 +222,7 @@ class _Rows(ItemColumns):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scores: dict[str, array[float]] = {}
+        self.scores: dict[str, Sparse] = {}
         self.failed = array("q")
         self.missing: dict[str, array[int]] = {}
 
@@ -191,16 +237,14 @@ class _Rows(ItemColumns):
         for name, score in row["scores"].items():
             column = self.scores.get(name)
             if column is None:
-                column = self.scores[name] = array("d")
-            if len(column) < count:
-                column.extend([NAN] * (count - len(column)))
+                column = self.scores[name] = Sparse("d", NAN)
             value = score["value"]
-            column.append(NAN if value is None else value)
+            column.put(count, NAN if value is None else value)
         for name, value in row.get("metadata", _NONE).items():
             if isinstance(value, (str, int)):  # other values make no slices
                 values = self.slices.get(name)
                 if values is None:
-                    values = self.slices[name] = SliceValues()
+                    values = self.slices[name] = Values()
                 values.add(count, value)
 
     def table(self) -> ScoreTable:
@@ -208,38 +252,11 @@ class _Rows(ItemColumns):
 
         scores, missing = {}, {}
         for name in {**self.scores, **self.missing, **({ANY: None} if self.failed else {})}:
-            column = self.scores.get(name, array("d"))
-            scores[name] = np.full(len(self.keys), np.nan)
-            scores[name][: len(column)] = np.frombuffer(column, np.float64)
+            scores[name] = self.scores.get(name, Sparse("d", NAN)).padded(len(self.keys))
             missing[name] = np.zeros(len(self.keys), bool)
             missing[name][[*self.failed, *self.missing.get(name, ())]] = True
             missing[name] &= np.isnan(scores[name])
         return self.with_scores(scores, missing, whole=True)
-
-
-class SliceValues:
-    """The values of one metadata key as they come."""
-
-    def __init__(self) -> None:
-        self.names: dict[str, int] = {}
-        self.codes = array("i")
-
-    def add(self, row: int, value: Any) -> None:
-        """Note the value of a row. Past MOST_VALUES values nothing more is kept."""
-        if len(self.names) > MOST_VALUES or value == "":
-            return
-        code = self.names.setdefault(str(value), len(self.names))
-        if len(self.codes) < row:
-            self.codes.extend([-1] * (row - len(self.codes)))
-        self.codes.append(code)
-
-    def codes_of(self, rows: int) -> SliceCodes:
-        """The codes of so many rows."""
-        import numpy as np
-
-        codes = np.full(rows, -1, np.int32)
-        codes[: len(self.codes)] = np.frombuffer(self.codes, np.int32)
-        return SliceCodes(tuple(self.names), codes)
 
 
 def _tables(run: Run, scorers: Collection[str], slices: Collection[str]) -> dict[str, ScoreTable]:
@@ -281,9 +298,7 @@ def _kept(
             head = json.loads(str(arrays["head"]))
             if head["mark"] != mark or head.get("format") != FORMAT:
                 return None
-            if not all(
-                whole or {*slices} <= {key for key, _ in there} for _, _, there, whole in head["tasks"]
-            ):
+            if not all(whole or {*slices} <= dict(there).keys() for _, _, there, whole in head["tasks"]):
                 return None
             out = {}
             for place, (task, columns, there, whole) in enumerate(head["tasks"]):
@@ -309,27 +324,18 @@ def _kept(
 def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None:
     import numpy as np
 
-    tasks = [
-        [
-            task,
-            list(table.scores),
-            [[key, list(found.names)] for key, found in table.slices.items()],
-            table.whole,
-        ]
-        for task, table in tables.items()
-    ]
-    head = {"format": FORMAT, "mark": mark, "tasks": tasks}
-    arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
-    for place, table in enumerate(tables.values()):
+    tasks: list[Any] = []
+    arrays: dict[str, Any] = {}
+    for place, (task, table) in enumerate(tables.items()):
+        slices = [[key, list(found.names)] for key, found in table.slices.items()]
+        tasks.append([task, list(table.scores), slices, table.whole])
         arrays |= {f"{place}.{name}": getattr(table, name) for name in ("keys", "clusters", "contents")}
         for number, name in enumerate(table.scores):
-            arrays |= {
-                f"{place}.{number}": table.scores[name],
-                f"{place}.missing.{number}": table.missing[name],
-            }
-        arrays |= {
-            f"{place}.slice.{number}": found.codes for number, found in enumerate(table.slices.values())
-        }
+            arrays[f"{place}.{number}"] = table.scores[name]
+            arrays[f"{place}.missing.{number}"] = table.missing[name]
+        for number, found in enumerate(table.slices.values()):
+            arrays[f"{place}.slice.{number}"] = found.codes
+    arrays["head"] = np.array(json.dumps({"format": FORMAT, "mark": mark, "tasks": tasks}))
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
         try:

@@ -141,12 +141,8 @@ def row_content(row: Mapping[str, Any]) -> int:
     metadata = row.get("metadata")
     if metadata and (doc := metadata.get("doc")) is not None and isinstance(doc, Mapping):
         return hashed(to_json(doc, separators=(",", ":"))) | 1
-    question, targets, choices, passages = (
-        row["input"],
-        row["targets"],
-        row.get("choices"),
-        row.get("passages"),
-    )
+    question, targets = row["input"], row["targets"]
+    choices, passages = row.get("choices"), row.get("passages")
     pieces = [question, *targets]
     if choices:
         pieces += ["choices", *choices]

@@ -33,12 +33,8 @@ def refuse_shards(runs: Sequence[Run]) -> None:
 
 def refuse_baseline_judges(runs: Sequence[Run], allowed: bool = False) -> None:
     """Raise ConfigurationError where a baseline judged a run, unless that is allowed."""
-    judged = [
-        (run.id, role, str(model.get("name")))
-        for run in runs
-        for role, model in run.data.get("roles", {}).items()
-        if model.get("baseline")
-    ]
+    roles = [(run.id, role, model) for run in runs for role, model in run.data.get("roles", {}).items()]
+    judged = [(run, role, str(model.get("name"))) for run, role, model in roles if model.get("baseline")]
     if judged and not allowed:
         run, role, name = judged[0]
         others = f" (and {len(judged) - 1} more)" if len(judged) > 1 else ""

@@ -33,18 +33,14 @@ def with_valid_intervals(task: Mapping[str, Any], stopping: Mapping[str, Any] | 
     """
     if not task_ended_early(stopping, task["name"]):
         return dict(task)
-    own = {
-        found["metric"]: found
-        for found in (stopping or {}).get("decisions", ())
-        if found["task"] == task["name"] and found["metric"]
-    }
+    decided = [one for one in (stopping or {}).get("decisions", ()) if one["task"] == task["name"]]
+    own = {found["metric"]: found for found in decided if found["metric"]}
     slices = {
         key: {value: [_noted(metric) for metric in metrics] for value, metrics in by_value.items()}
         for key, by_value in task["slices"].items()
     }
     metrics = [
-        _anytime(metric, own[metric["label"]]) if metric["label"] in own else _noted(metric)
-        for metric in task["metrics"]
+        _anytime(one, own[one["label"]]) if one["label"] in own else _noted(one) for one in task["metrics"]
     ]
     return {**task, "metrics": metrics, "slices": slices}
 

@@ -174,7 +174,7 @@ def shown(run: Run) -> dict[str, float | None]:
 
 def one(path: Path, out: Path, **options: Any) -> Run:
     """The only run of an import."""
-    (run,) = import_hhem(path, out, **options).runs
+    (run,) = import_hhem(path, out, **options)[0]
     return run
 
 

@@ -58,7 +58,7 @@ def test_older_field_names_and_another_order_of_fields(tmp_path: Path) -> None:
                     for place, text in enumerate(texts)
                 ],
             )  # fmt: skip
-        runs = {run.model: run for run in import_hhem(tmp_path / "output", tmp_path / str(summaries)).runs}
+        runs = {run.model: run for run in import_hhem(tmp_path / "output", tmp_path / str(summaries))[0]}
         assert {name: three(run) for name, run in runs.items()} == {
             "acme/dummy-llm-061024": (50.0, 66.7, 11.5),
             "acme/dummy-llm-061025": (0.0, 100.0, 20.0),
@@ -111,12 +111,12 @@ def test_runs_that_would_have_one_name(tmp_path: Path) -> None:
     for name, rate in (("acme/v1:0", 0.9), ("acme/v1-0", 0.1), ("acme/V1-0", 0.1)):
         folder = Model(name).write(tree, lines_of([rate]))
         (folder / "summaries.jsonl").unlink()
-    runs = import_hhem(tree, tmp_path / "runs").runs
+    runs = import_hhem(tree, tmp_path / "runs")[0]
     assert len({run.folder.name.lower() for run in runs}) == 3
     assert len({run.model for run in runs}) == 3
-    again = import_hhem(tree, tmp_path / "runs").runs
+    again = import_hhem(tree, tmp_path / "runs")[0]
     assert [run.id for run in again] == [run.id for run in runs]
-    assert len(import_hhem(tree, tmp_path / "runs", name="mine").runs) == 3
+    assert len(import_hhem(tree, tmp_path / "runs", name="mine")[0]) == 3
 
 
 def test_another_run_is_not_overwritten(tmp_path: Path) -> None:
@@ -188,8 +188,8 @@ def test_nothing_to_import_is_a_sentence(tmp_path: Path) -> None:
     write(never / "summaries.jsonl", read(tree / "acme" / "one" / "summaries.jsonl"))
     with pytest.raises(RunError, match="has no judgment"):
         import_hhem(never, tmp_path / "runs")
-    found = import_hhem(tree, tmp_path / "runs")
-    assert (len(found.runs), len(found.left_out)) == (1, 1)
+    runs, left_out = import_hhem(tree, tmp_path / "runs")
+    assert (len(runs), len(left_out)) == (1, 1)
     with pytest.raises(UnknownName, match="Did you mean 'published'"):
         import_hhem(tree, tmp_path / "runs", scoring="publish")
 

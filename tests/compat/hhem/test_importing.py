@@ -143,7 +143,7 @@ def test_the_last_judgment_of_each_date_code(tmp_path: Path) -> None:
     assert three(run)[0] == 0.0
     assert about(run)["older_judgments_left_out"] == 1
     assert about(run)["summary_date"] == "2026-01-31"
-    both = import_hhem(tree, tmp_path / "all", every=True).runs
+    both = import_hhem(tree, tmp_path / "all", every=True)[0]
     assert [(three(found)[0], found.id[-10:]) for found in both] == [
         (66.7, "2026-01-02"),
         (0.0, "2026-02-01"),
@@ -155,12 +155,12 @@ def test_a_date_code_that_the_engine_lost(tmp_path: Path) -> None:
     tree = tmp_path / "output"
     Model().write(tree, lines_of([0.9, 0.9]))
     Model(date_code="0324", stats=False).write(tree, lines_of([0.1, 0.9]), append=True)
-    runs = {run.model: run for run in import_hhem(tree, tmp_path / "runs").runs}
+    runs = {run.model: run for run in import_hhem(tree, tmp_path / "runs")[0]}
     assert {name: three(run)[0] for name, run in runs.items()} == {"acme/one": 0.0, "acme/one-0324": 50.0}
     assert about(runs["acme/one-0324"])["published"] is None
     assert "published nothing" in about(runs["acme/one-0324"])["notes"][0]
     (tree / "acme" / "one" / "stats.jsonl").write_text("")
-    assert len(import_hhem(tree, tmp_path / "again").runs) == 2
+    assert len(import_hhem(tree, tmp_path / "again")[0]) == 2
 
 
 def test_a_model_summarised_twice(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_model_summarised_twice(tmp_path: Path) -> None:
     Model().write(tree, lines_of([0.9, 0.1, 0.9]))
     Model().write(tree, lines_of([0.9, 0.9, 0.9]), append=True)
     Model("acme/two").write(tree, lines_of([0.9, 0.9, 0.1]))
-    doubled, other = import_hhem(tree, tmp_path / "runs").runs
+    doubled, other = import_hhem(tree, tmp_path / "runs")[0]
     assert [row["id"] for row in doubled.rows()] == ["1", "2", "3", "1#2", "2#2", "3#2"]
     main = doubled.tasks[0].metrics[0].estimate
     assert (main.n, main.n_clusters) == (6, 3)
@@ -227,7 +227,7 @@ def test_lost_rows_are_said_and_pair_with_nothing(tmp_path: Path) -> None:
     ):
         folder = Model(f"acme/{name}").write(tree, lines)
         (folder / "summaries.jsonl").unlink()
-    a, b, c = import_hhem(tree, tmp_path / "runs").runs
+    a, b, c = import_hhem(tree, tmp_path / "runs")[0]
     assert [about(run)["lost"] for run in (a, b, c)] == [0, 2, 0]
     assert (shown(b)["answer-rate"], shown(b)["answer-rate-of-dataset"]) == (100.0, 80.0)
     assert b.tasks[0].failures == {"row lost": 2}
@@ -298,7 +298,7 @@ def test_rows_in_another_order_pair_with_nothing(tmp_path: Path) -> None:
         scores = [(hard[article] + 2 * dice.random()) / 3 for article in order]
         folder = Model(f"acme/m{model}").write(tree, lines_of(scores))
         (folder / "summaries.jsonl").unlink()
-    runs = import_hhem(tree, tmp_path / "runs").runs
+    runs = import_hhem(tree, tmp_path / "runs")[0]
     ids = [{row["id"] for row in run.rows()} for run in runs]
     assert ids[0] == ids[1] == ids[2] == ids[4]
     assert not ids[3] & ids[0]

@@ -30,9 +30,9 @@ def expected(version: str) -> list[dict[str, str]]:
 
 
 def imported(version: str, scoring: str, folder: Path) -> Runs:
-    found = import_hhem(SHARED / version, folder, scoring=scoring)
-    assert found.left_out == ()
-    return {f"{version} {run.model}": run for run in found.runs}
+    runs, left_out = import_hhem(SHARED / version, folder, scoring=scoring)
+    assert left_out == []
+    return {f"{version} {run.model}": run for run in runs}
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,6 @@ from evalwright.compat.hret import (
     settings,
 )
 from evalwright.compat.hret.datasets.base import BaseDataset
-from evalwright.compat.hret.models import native
 from evalwright.compat.hret.utils import metrics, prompt_template, util
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
@@ -188,23 +187,13 @@ def _rows_of(record: Record) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(record["notes"])
         return found
     generated = [call for call in record.get("calls") or [] if call["role"] == "generate"]
-    keys = set(generated[0]["items"][0].get("keys", [])) if generated else set()
     samples = record.get("samples") or (record.get("output") or {}).get("samples") or []
-    return [
-        {key: one for key, one in row.items() if (key in keys if keys else key not in WRITTEN)}
-        for row in samples
-    ]
+    known = {key for row in samples for key in row}.difference(WRITTEN)
+    keys = set(generated[0]["items"][0].get("keys", []) if generated else ()) or known
+    return [{key: one for key, one in row.items() if key in keys} for row in samples]
 
 
-WRITTEN = (
-    "prediction",
-    "evaluation",
-    "language_penalizer",
-    "finish_reason",
-    "error",
-    "logits",
-    "few_shot_applied",
-)
+WRITTEN = ("prediction", "evaluation", "language_penalizer", "finish_reason", "error", "logits", "few_shot_applied")  # fmt: skip
 """What an evaluation writes into a row."""
 
 
@@ -224,11 +213,8 @@ def _dataset(name: str) -> type[Any]:
         def load(self) -> list[dict[str, Any]]:
             rows = [dict(row) for row in _rows_of(CURRENT[-1].record)]
             if name == "two_rows":
-                rows = [
-                    {"input": "하나", "reference": "1"},
-                    {"input": "", "reference": "2"},
-                    {"input": "셋", "reference": "3"},
-                ]
+                texts = (("하나", "1"), ("", "2"), ("셋", "3"))
+                rows = [{"input": text, "reference": reference} for text, reference in texts]
             if name == "g_plain" and CURRENT[-1].record["call"].count("num_few_shot=1"):
                 rows = [{"input": f"{n} 더하기 1은?", "reference": str(n + 1)} for n in range(len(rows) + 1)]
             return rows
@@ -404,7 +390,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
 
     scope["fn"] = fn
     kept, argv = hub_library.load_dataset, sys.argv
-    setattr(native, "open_model", opened)  # noqa: B010
+    setattr(models, "open_model", opened)  # noqa: B010
     hub_library.load_dataset = hub(record)
     level = logging.root.manager.disable
     detected = published.detected
@@ -425,7 +411,7 @@ def run(record: Record, port: int, folder: Path) -> tuple[Any, BaseException | N
         logging.disable(level)
         setattr(published, "detected", detected)  # noqa: B010
         hub_library.load_dataset, sys.argv = kept, argv
-        setattr(native, "open_model", open_model)  # noqa: B010
+        setattr(models, "open_model", open_model)  # noqa: B010
         CURRENT.pop()
 
 
@@ -438,11 +424,8 @@ def output_differences(record: Record, wanted: Any, value: Any) -> list[str]:
             value = util.EvaluationResult(value["metrics"], value["samples"], value["info"])
         return result_differences({**record, **wanted}, value)
     if isinstance(wanted, dict) and isinstance(value, Mapping) and wanted.keys() == value.keys():
-        return [
-            f"{key}: {one}"
-            for key in wanted.keys() - {"description"}
-            for one in output_differences(record, wanted[key], value[key])
-        ]
+        parts = {key: output_differences(record, wanted[key], value[key]) for key in wanted}
+        return [f"{key}: {one}" for key, found in parts.items() for one in found if key != "description"]
     difference = first_difference(wanted, _plain(value))
     return [] if difference is None else [f"output{difference}"]
 
@@ -530,11 +513,8 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
     """Of metrics, info and samples."""
     wanted: Mapping[str, Any] = record["metrics"] or {}
     if "pipeline_error" in wanted:
-        return (
-            []
-            if "pipeline_error" in value.metrics
-            else [f"recorded an error ({wanted['pipeline_error']}), ours {value.metrics}"]
-        )
+        failed = "pipeline_error" in value.metrics
+        return [] if failed else [f"recorded an error ({wanted['pipeline_error']}), ours {value.metrics}"]
     found = []
     unstable = record.get("language_penalizer_unstable_rows")
     for name in {*wanted, *value.metrics}:
@@ -556,12 +536,11 @@ def result_differences(record: Record, value: util.EvaluationResult) -> list[str
     same = [one.get("input") for one in samples] == [one.get("input") for one in record["samples"]]
     for place, one in enumerate(record["samples"]):
         ours = samples[place] if same else by_place.get(canonical(one.get("input")), {})
+        if more := ours.keys() - one.keys():
+            found.append(f"sample {place} has more: {sorted(more)}")
         for key, expected in one.items():
-            if key == "language_penalizer" and (
-                unstable and (place in unstable or str(place) in map(str, unstable))
-            ):
-                continue
-            if key == "language_penalizer" and not HAS_LANGDETECT:
+            shaky = not HAS_LANGDETECT or str(place) in map(str, unstable or ())
+            if key == "language_penalizer" and shaky:
                 continue
             if key == "error" and bool(expected) == bool(ours.get(key)):
                 continue  # the words are ours
@@ -578,11 +557,10 @@ def first_difference(wanted: Any, got: Any, at: str = "") -> str | None:
                 return found
         return None
     if isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
-        pairs = enumerate(zip(wanted, got, strict=True))
-        return next(
-            (found for n, (a, b) in pairs if (found := first_difference(a, b, f"{at}[{n}]")) is not None),
-            None,
-        )
+        for n, (a, b) in enumerate(zip(wanted, got, strict=True)):
+            if (found := first_difference(a, b, f"{at}[{n}]")) is not None:
+                return found
+        return None
     if isinstance(wanted, float) and isinstance(got, int | float):
         return None if abs(wanted - got) <= 1e-9 * max(1, abs(wanted)) else f"{at}: {got}, recorded {wanted}"
     return None if wanted == got else f"{at}: {str(got)[:150]!r}, recorded {str(wanted)[:150]!r}"

@@ -28,8 +28,8 @@ from evalwright.compat.hret import (
 )
 from evalwright.compat.hret.config import DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE, DEFAULT_FEW_SHOT_INSTRUCTION
 from evalwright.compat.hret.evaluator import main
+from evalwright.compat.hret.judging import Judging
 from evalwright.compat.hret.models import BaseModel, load_model
-from evalwright.compat.hret.published_judges import Judging
 from evalwright.compat.hret.utils.prompt_template import format_few_shot_prompt_prefix
 from evalwright.core.errors import ConfigurationError, UnknownName
 
@@ -172,12 +172,8 @@ def test_defect_20_an_error_is_an_error(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(Path("out.json").read_text(encoding="utf-8"))["metrics"] == {"accuracy": 1.0}
     assert main([*call, "--model_params", '{"how": "raise"}']) == 1
     assert main([*call, "--model_params", '{"how": "none"}']) == 1
-    for wrong in (
-        ["--model_params", "{how:1}"],
-        ["--dataset_params", "[1]"],
-        ["--frobnicate"],
-        ["--config", "x.yaml"],
-    ):
+    bad_json = (["--model_params", "{how:1}"], ["--dataset_params", "[1]"])
+    for wrong in (*bad_json, ["--frobnicate"], ["--config", "x.yaml"]):
         with pytest.raises(SystemExit) as ended:
             main([*call, *wrong])
         assert ended.value.code == 2
@@ -211,6 +207,8 @@ def test_defect_24_a_parser_is_loaded_by_its_name(tmp_path: Path, monkeypatch: p
     ]
     with pytest.raises(Exception, match="own_parsers"):
         Evaluator(default_cot_parser="own_parsers.nothing")
+    with pytest.raises(ConfigurationError, match="not 3"):
+        Evaluator(default_cot_parser=3)  # type: ignore[arg-type]
     config = {
         "dataset": {"name": "rows"},
         "model": {"name": "mine", "params": {"how": "parse"}},
@@ -253,21 +251,15 @@ def test_defect_18_and_30_results_are_written_and_analysed(tmp_path: Path) -> No
     kept, result.samples[1]["prediction"] = result.samples[1]["prediction"], "\ud800"
     result.save_json("new/folder/out.json")
     result.samples[1]["prediction"] = kept
-    assert set(json.loads(Path("new/folder/out.json").read_text(encoding="utf-8"))) == {
-        "metrics",
-        "samples",
-        "info",
-    }
+    saved = json.loads(Path("new/folder/out.json").read_text(encoding="utf-8"))
+    assert saved.keys() == {"metrics", "samples", "info"}
     text = result.analysis_report()
     assert isinstance(text, str) and [line[:4] for line in text.splitlines() if line.startswith("## ")] == [
         f"## {n}" for n in range(1, 6)
     ]
     found = result.analysis_report(output_format="dict", top_n=1)
-    assert (
-        isinstance(found, dict)
-        and found["summary"]["num_correct"] == 6
-        and found["subsets"] == {"짝": "100.00%", "홀": "100.00%"}
-    )
+    assert isinstance(found, dict) and found["summary"]["num_correct"] == 6
+    assert found["subsets"] == {"짝": "100.00%", "홀": "100.00%"}
     with pytest.raises(ValueError, match="html"):
         result.analysis_report(output_format="html")
     table = result.to_dataframe()
@@ -344,7 +336,7 @@ def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_r
         assert parser is not None and parser(wrong_answer)[1] == said
 
 
-def test_what_rules_leave_undecided_is_in_the_result() -> None:
+def test_what_rules_leave_undecided_is_in_the_result_and_a_metric_of_nothing_is_none() -> None:
     rows = [{"input": "수도는?", "reference": "서울"}, {"input": "어디?", "reference": "부산"}]
     said = {"수도는?": "서울입니다.", "어디?": "부산 또는 서울"}
 
@@ -357,6 +349,9 @@ def test_what_rules_leave_undecided_is_in_the_result() -> None:
     assert result.metrics == {"accuracy": 1.0, "n_undecided": 1}
     assert result.info["counts"] == {"accuracy": 1} and result.info["bounds"]["accuracy"][0] < 0.5
     assert "undecided" not in result.samples[0] and result.samples[1]["undecided"]
+    result = run(model="said", model_params={}, dataset_params={"rows": rows[1:]})
+    assert result.metrics == {"accuracy": None, "n_undecided": 1}
+    assert "not known" in str(result.analysis_report())
 
 
 @pytest.mark.parametrize(
@@ -367,6 +362,7 @@ def test_what_rules_leave_undecided_is_in_the_result() -> None:
         ({"scaling_params": {"n_paths": 3}}, "scaling_params have no effect without a scaling method"),
         ({"num_few_shot": -1}, "num_few_shot must be a whole number from 0 on, not -1."),
         ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
+        ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "subset": "c"}, "no subsets"),
     ],
 )
 def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -> None:
@@ -392,31 +388,6 @@ def test_answers_are_in_the_result_where_no_verdict_can_be_read() -> None:
     result = run(evaluation_method="llm_judge", judge_model="mute_judge")
     assert "pipeline_error" in result.metrics and len(result.samples) == 6 and result.run is not None
     assert all(one["prediction"] and one["score_error"] for one in result.samples)
-
-
-def test_a_metric_of_nothing_is_none_and_not_missing() -> None:
-    rows = [{"input": "어디?", "reference": "부산"}]
-
-    @models.register_model("unsure")
-    class Unsure(Model):
-        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
-            return [{**one, "prediction": "부산 또는 서울"} for one in inputs]
-
-    result = run(model="unsure", model_params={}, dataset_params={"rows": rows})
-    assert result.metrics == {"accuracy": None, "n_undecided": 1}
-    assert "not known" in str(result.analysis_report())
-
-
-def test_a_parser_that_is_no_function_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="not 3"):
-        Evaluator(default_cot_parser=3)  # type: ignore[arg-type]
-
-
-def test_a_subset_of_a_dataset_without_any_is_refused() -> None:
-    Path("a.csv").write_text("input,reference,subset\na,b,c\n", encoding="utf-8")
-    params = {"file_path": "a.csv"}
-    told = run(dataset="generic_file", dataset_params=params, subset="c").metrics["pipeline_error"]
-    assert "no subsets" in told
 
 
 def test_published_examples_may_have_conversions_and_widths() -> None:

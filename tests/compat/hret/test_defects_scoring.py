@@ -17,9 +17,10 @@ import pytest
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.evaluation import get_evaluator
-from evalwright.compat.hret.evaluation.built_in import evaluate_rows
+from evalwright.compat.hret.evaluation.base import evaluate_rows
 from evalwright.compat.hret.evaluation.llm_judge import ResponseParser
-from evalwright.compat.hret.judging import GRADE, WINNER
+from evalwright.compat.hret.judging import WINNER
+from evalwright.compat.hret.published import JUDGE_SCORE
 from evalwright.compat.hret.rows import scored_row
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.utils.prompt_template import JudgeType
@@ -219,7 +220,7 @@ def test_defect_08_the_judge_sees_question_rubric_and_reference() -> None:
     found, row = scored("llm_judge", rubric, "단풍이 곱다", judge=judge)
     assert all(one in judge.prompts[0] for one in ("가을을 소개해 줘", "5점: 단풍을 말한다", "단풍이 곱다"))
     assert "3.5" not in judge.prompts[0]  # the grade that people gave
-    assert found[GRADE].value == 4 and row["judge_score"] == 4
+    assert found[JUDGE_SCORE].value == 4 and row["judge_score"] == 4
     gold = {"input": "수도는?", "judge_type": "rubric_response_and_gold", "reference": "서울"}
     judge = Judge(lambda prompt: {"class": "correct"})
     _, row = scored("llm_judge", gold, "서울입니다", judge=judge)
@@ -247,7 +248,7 @@ def test_defect_09_every_type_has_a_metric_and_an_unread_verdict_is_a_failure() 
     found_, _ = scored(
         "llm_judge", {**base, "judge_type": "k2_eval"}, "답", judge=Judge(lambda prompt: {"grade": 2})
     )
-    assert set(found_) == {GRADE} and not isinstance(found_[GRADE], NoScore)
+    assert set(found_) == {JUDGE_SCORE} and not isinstance(found_[JUDGE_SCORE], NoScore)
 
 
 def test_defect_11_the_penalty_is_of_the_raw_answer() -> None:

@@ -74,6 +74,33 @@ def test_a_conversation_of_a_row_is_sent_turn_by_turn() -> None:
     assert sent == [turns[0], {"role": "user", "content": "1 더하기 1은?\n생각하자.\n"}]
 
 
+PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_images_of_a_row_go_with_every_draw(scoring: str) -> None:
+    rows = [{"input": {"text": "무엇인가?", "images": [{"image_url": {"url": PIXEL}}]}, "reference": "점"}]
+    with serving(answer=lambda prompt: "점") as server:
+        params = {"model_name": "m", "api_base": server.url, "is_vision_model": True, "temperature": 0.5}
+        scaling = {"scaling_method": "self_consistency", "scaling_params": {"n_paths": 2}}
+        assert (
+            "accuracy" in run(scoring, model_params=params, dataset_params={"rows": rows}, **scaling).metrics
+        )
+    shown = [entry["body"]["messages"][-1]["content"] for entry in server.log or () if "body" in entry]
+    assert len(shown) == 2 and all(PIXEL in str(one) for one in shown)
+
+
+def test_an_image_that_cannot_be_read_fails_its_sample_and_published_is_a_sentence() -> None:
+    rows = [{"input": "무엇인가?", "images": "nowhere.png", "reference": "점"}]
+    with serving(answer=lambda prompt: "점") as server:
+        params = {"model_name": "m", "api_base": server.url, "is_vision_model": True}
+        told = run(model_params=params, dataset_params={"rows": rows}).metrics["pipeline_error"]
+        run("published", model_params=params, dataset_params={"rows": rows})
+    assert "'nowhere.png' cannot be read" in told
+    (sent,) = [entry["body"]["messages"] for entry in server.log or () if "body" in entry]
+    assert "[Error processing image: nowhere.png]" in str(sent)
+
+
 def test_responses_are_paid_for_once() -> None:
     with serving(answer=lambda prompt: "1") as server:
         for _ in range(2):

@@ -29,7 +29,7 @@ def _runs(folder: Path) -> list[Run]:
             Line(i, REFUSAL if i % 3 == 2 else text_of(i), 0.1 if i % 5 == 0 else 0.9) for i in range(100)
         ]
         Model(name=name).write(folder / "tree", lines)
-    return list(import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv").runs)
+    return list(import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv")[0])
 
 
 def _read(file: Path) -> dict[str, Any]:

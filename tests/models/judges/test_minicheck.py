@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Classify
-from evalwright.models.base import LocalModel
-from evalwright.models.registry import open_model
-from support.pairs import PAIRS, failure, supported
+from support.pairs import PAIRS, failure, opened, supported
 
 pytestmark = pytest.mark.torch
 
-
-def judge(folder: Path | str, **arguments: Any) -> LocalModel:
-    found = open_model(f"minicheck/{folder}", arguments)
-    assert isinstance(found, LocalModel)
-    return found
+judge = partial(opened, "minicheck")
 
 
 def two_sided(folder: Path, document: str, claim: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,11 @@ import pytest
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Classify
 from evalwright.core.sentences import sentences
-from evalwright.models.base import LocalModel
-from evalwright.models.registry import open_model
-from support.pairs import PAIRS, failure, supported
+from support.pairs import PAIRS, failure, opened, supported
 
 pytestmark = pytest.mark.torch
 
-
-def judge(folder: Path | str, **arguments: Any) -> LocalModel:
-    found = open_model(f"nli/{folder}", arguments)
-    assert isinstance(found, LocalModel)
-    return found
+judge = partial(opened, "nli")
 
 
 def logits(folder: Path, premise: str, hypothesis: str | None) -> Any:
@@ -157,3 +152,10 @@ def test_a_tokenizer_of_another_model_is_refused(judges: dict[str, Path], tmp_pa
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     with pytest.raises(ConfigurationError, match="do not match"):
         judge(folder).load()
+
+
+def test_a_value_that_is_no_number_is_a_failure(judges: dict[str, Path]) -> None:
+    found: Any = judge(judges["bert"])
+    found.load()
+    found._network._model.classifier.weight.data.fill_(float("nan"))
+    assert "no finite number" in failure(found, PAIRS[0])

@@ -24,7 +24,7 @@ from evalwright.models.base import LocalModel
 from evalwright.models.local.cluster import Cluster, On, shares
 from evalwright.models.registry import open_model
 from support.command import evalwright
-from support.local_models import answers
+from support.local_models import agree, answers
 from support.ray_cluster import cluster
 
 needs_ray = pytest.mark.skipif(not find_spec("ray"), reason="needs Ray (the extra 'ray')")
@@ -179,21 +179,6 @@ def every_kind() -> list[Request]:
     ]  # fmt: skip
 
 
-def same(here: list[Response | Failure], there: list[Response | Failure]) -> None:
-    for one, other in zip(here, there, strict=True):
-        if isinstance(one, Failure) or isinstance(other, Failure):
-            assert one == other
-            continue
-        assert (one.text, one.finish_reason, one.usage, one.is_greedy, one.tokens_scored) == (
-            other.text, other.finish_reason, other.usage, other.is_greedy, other.tokens_scored,
-        )  # fmt: skip
-        # Sums of float32: how rows are put together may show in the last digits, as it does in one process.
-        if one.log_likelihood is None or other.log_likelihood is None:
-            assert one.log_likelihood == other.log_likelihood
-        else:
-            assert abs(one.log_likelihood - other.log_likelihood) < 1e-5 * max(1, abs(one.log_likelihood))
-
-
 @pytest.mark.torch
 def test_every_kind_of_request_is_answered_as_here(on: Cluster, tmp_path: Path) -> None:
     from support.tiny_models import make_tiny_model
@@ -204,9 +189,9 @@ def test_every_kind_of_request_is_answered_as_here(on: Cluster, tmp_path: Path) 
     there = on.open(f"hf/{folder}", {}, here)
     assert (there.fingerprint, there.abilities, there.name) == (here.fingerprint, here.abilities, here.name)
     there.load()
-    same(answers(here, every_kind()), answers(there, every_kind()))
+    agree(answers(there, every_kind()), answers(here, every_kind()))
     said = there.describe()["replicas"]
-    assert len(said) == 2 and all(one["requests"] > 10 for one in said)
+    assert len(said) == 2 and all(one["requests"] for one in said)
     assert sum(one["requests"] for one in said) == len(every_kind())
     assert sum(one["failures"] for one in said) == 1, "the one prompt that does not fit"
     there.unload()
@@ -220,7 +205,7 @@ def test_a_model_opens_where_its_gpu_is(on: Cluster) -> None:
     assert len(there.replicas) == 2
     there.load()
     requests: list[Request] = [LogLikelihood(f"Question {number}:", " yes") for number in range(40)]
-    same(answers(here, requests), answers(there, requests))
+    agree(answers(there, requests), answers(here, requests))
     there.unload()
     on.on = On(on.on.address, 3)
     with pytest.raises(

@@ -30,12 +30,11 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
-from evalwright.models.local.lines import request_as_json, request_from
-from evalwright.models.local.processes import ProcessWorker
+from evalwright.models.local.processes import ProcessWorker, request_as_json, request_from
 from evalwright.models.local.replica_set import ReplicaSet
 from evalwright.models.registry import open_model
 from support.command import record, records, write_questions
-from support.local_models import answers
+from support.local_models import agree, answers
 from support.tiny_models import make_tiny_model
 from support.typed import typed
 
@@ -78,18 +77,6 @@ def requests(chat: bool) -> list[Request]:
     return found
 
 
-def alike(found: Response | Failure, expected: Response | Failure) -> bool:
-    """Whether two answers are the same, but for the rounding by which batches of other sizes differ."""
-    assert isinstance(found, Response) and isinstance(expected, Response), (found, expected)
-    near = found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-4)
-    return near and (found.text, found.finish_reason, found.is_greedy, found.usage) == (
-        expected.text,
-        expected.finish_reason,
-        expected.is_greedy,
-        expected.usage,
-    )
-
-
 def workers_of(model: LocalModel) -> list[ProcessWorker]:
     assert isinstance(model, ReplicaSet)
     found = [slot.worker for slot in model._slots]
@@ -109,7 +96,7 @@ def test_answers_are_the_models_own(opened: Any, tiny: str) -> None:
     alone, several = opened(tiny), opened(tiny, replicas=2)
     assert several.fingerprint == alone.fingerprint
     asked = requests(chat=True)
-    assert all(map(alike, answers(several, asked), answers(alone, asked)))
+    agree(answers(several, asked), answers(alone, asked), 1e-4)
     said = several.describe()["replicas"]
     assert [one["name"].partition(" on")[0] for one in said] == ["process 1", "process 2"]
     assert sum(one["requests"] for one in said) == len(asked)
@@ -126,11 +113,11 @@ def test_nothing_is_lost_with_a_process_that_is_killed(opened: Any) -> None:
         if len(found) in (1, 100, 200):
             # The one at work, or the one that waits; its last answers may be on their way.
             kill(workers_of(several)[len(found) % 2])
-    assert all(alike(found[place], one) for place, one in enumerate(expected))
+    agree([found[place] for place in range(len(asked))], expected, 1e-4)
     # Who died after the last group is started again for the next batch.
     for worker in workers_of(several):
         kill(worker)
-    assert all(map(alike, answers(several, asked), expected))
+    agree(answers(several, asked), expected, 1e-4)
     said = several.describe()["replicas"]
     assert sum(one["requests"] - one["failures"] for one in said) == 2 * len(asked)
 

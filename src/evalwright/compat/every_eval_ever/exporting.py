@@ -16,7 +16,7 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.programs import Exports
-from evalwright.compat.recording import writing
+from evalwright.compat.recording import file_name, writing
 from evalwright.core.outcomes import ANSWERED
 from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord, Score
@@ -29,6 +29,8 @@ SCHEMA = "0.3.0"
 LABEL, EXPLANATION, DRAW, CLUSTER, PARTS = "label", "explanation", "draw", "cluster", "parts"
 """Keys of a row's metadata that are ours; a sample's own stand beside them after `KEPT`."""
 KEPT = "sample."
+_DETAILS = ("n", "n_failed", "n_undecided", "n_clusters", "bounds")
+_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens")
 _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
 
 
@@ -66,9 +68,8 @@ def export_eee(
                 write_text(out / folder / f"{stem}.json", to_json(made, indent=2) + "\n")
             files.append(out / folder / f"{stem}.json")
             if lost:
-                notes.append(
-                    f"{run.id}, {name}: Answers without a score have no row, where one must have a score: {lost}."
-                )
+                why = "Answers without a score have no row, where one must have a score"
+                notes.append(f"{run.id}, {name}: {why}: {lost}.")
             if without := [one["label"] for one in run.record(name)["metrics"] if one["value"] is None]:
                 notes.append(
                     f"{run.id}, {name}: left out, because they have no number: {', '.join(without)}."
@@ -115,24 +116,11 @@ def _result(task: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
     if one.get("standard_error") is not None:
         uncertainty["standard_error"] = {"value": one["standard_error"], "method": one["method"]}
     if one["low"] is not None and one["high"] is not None:
-        interval = {
-            "lower": one["low"],
-            "upper": one["high"],
-            "confidence_level": one["level"],
-            "method": one["method"],
-        }
-        uncertainty["confidence_interval"] = interval
-    details = {
-        key: json.dumps(one[key])
-        for key in ("n", "n_failed", "n_undecided", "n_clusters", "bounds")
-        if one.get(key) is not None
-    }
+        interval = {"lower": one["low"], "upper": one["high"], "confidence_level": one["level"]}
+        uncertainty["confidence_interval"] = {**interval, "method": one["method"]}
+    details = {key: json.dumps(one[key]) for key in _DETAILS if one.get(key) is not None}
     answer = task["definition"].get("answer") or {}
-    sampling = {
-        key: answer[key]
-        for key in ("temperature", "top_p", "top_k", "max_tokens")
-        if answer.get(key) is not None
-    }
+    sampling = {key: answer[key] for key in _SAMPLING if answer.get(key) is not None}
     return {
         "evaluation_result_id": f"{task['name']}:{one['label']}",
         "evaluation_name": task["name"],
@@ -159,9 +147,8 @@ def _rows(made: Mapping[str, Any], records: Iterable[SampleRecord]) -> tuple[lis
         first.setdefault(one["metric_config"]["additional_details"]["scorer"], one["evaluation_result_id"])
     rows, lost = [], 0
     for record in records:
-        found = [
-            _row(made, record, scorer, score, first.get(scorer)) for scorer, score in record.scores.items()
-        ]
+        scored = record.scores.items()
+        found = [_row(made, record, scorer, score, first.get(scorer)) for scorer, score in scored]
         rows += found
         lost += not found
     return rows, lost
@@ -231,7 +218,4 @@ def _messages(turns: Sequence[Message], text: str, reasoning: str) -> Iterator[d
 
 
 def _slug(text: str) -> str:
-    return (
-        "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text).strip(".")[:100]
-        or "unknown"
-    )
+    return file_name(text.strip("."), "unknown")

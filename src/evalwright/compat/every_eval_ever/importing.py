@@ -17,6 +17,7 @@ from evalwright.compat.every_eval_ever.exporting import CLUSTER, DRAW, EXPLANATI
 from evalwright.compat.recording import (
     Recorded,
     check_depth,
+    count_of,
     digest_of,
     field,
     listed,
@@ -25,6 +26,7 @@ from evalwright.compat.recording import (
     number,
     parsed,
     read_rows,
+    read_whole,
     run_folder,
     run_record,
     started,
@@ -32,7 +34,6 @@ from evalwright.compat.recording import (
     write_run,
 )
 from evalwright.core.errors import RunError
-from evalwright.core.private import ordinary
 from evalwright.core.requests import Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
@@ -100,12 +101,7 @@ def import_eee(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
 
 
 def _aggregate(path: Path) -> Mapping[str, Any]:
-    try:
-        if ordinary(path).stat().st_size > _MOST:
-            raise RunError(f"{path} has more than {_MOST >> 20} MB.")
-        data = parsed(path.read_bytes(), str(path))
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
+    data = parsed(read_whole(path, _MOST), str(path))
     model = mapping(mapping(data).get("model_info"))
     results = mapping(data).get("evaluation_results")
     if not isinstance(results, list) or not results or not (model.get("name") or model.get("id")):
@@ -117,9 +113,8 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
 
 
 def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
-    results = [
-        _Result.of(one, f"{path}, result {place + 1}") for place, one in enumerate(data["evaluation_results"])
-    ]
+    published = enumerate(data["evaluation_results"], 1)
+    results = [_Result.of(one, f"{path}, result {place}") for place, one in published]
     beside = path.with_name(f"{path.stem}_samples.jsonl")
     files = [path, *([beside] if beside.exists() else [])]
     info = data["model_info"]
@@ -128,8 +123,7 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
     identity = fingerprint_of({"imported": digest_of(files)})
     folder = run_folder(out, name, model, tasks[:1], taken, identity, alone=alone)
     notes: list[str] = []
-    records, parts = [], []
-    rows = []
+    records, parts, rows = [], [], []
     seen: dict[str, str] = {}
     for where, _, row in read_rows(beside) if beside.exists() else ():
         check_depth(row, where)
@@ -141,9 +135,8 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
         rows.append(_Row.of(row, where))
     for task in tasks:
         own = [one for one in results if one.name == task]
-        made = _records(
-            task, [row for row in rows if row.name == task], {one.result_id: one.scorer for one in own}, notes
-        )
+        named = {one.result_id: one.scorer for one in own}
+        made = _records(task, [row for row in rows if row.name == task], named, notes)
         records += made
         parts.append(_task(task, own, made, notes))
     if not rows:
@@ -202,11 +195,10 @@ def _records(
             f"Samples of '{printable(task)}' with several rows that are not numbered, read as repeats: {len(repeated)} ({named})."
         )
     places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in found))}
+    ordered = sorted(found.items(), key=lambda one: (places[one[0][0]], one[0][1]))
     return [
         SampleRecord(task, places[name], draw, _sample(row), _answer(row), scores)
-        for (name, draw), (row, scores) in sorted(
-            found.items(), key=lambda one: (places[one[0][0]], one[0][1])
-        )
+        for (name, draw), (row, scores) in ordered
     ]
 
 
@@ -225,15 +217,8 @@ def _sample(row: _Row) -> Sample:
         if key not in own
     }
     gold = tuple(choices.index(one) for one in targets if one in choices)
-    return Sample(
-        row.id,
-        str(row.input.get("raw") or ""),
-        targets,
-        choices,
-        gold,
-        metadata=metadata,
-        cluster=row.metadata.get(CLUSTER, ""),
-    )
+    asked, cluster = str(row.input.get("raw") or ""), row.metadata.get(CLUSTER, "")
+    return Sample(row.id, asked, targets, choices, gold, metadata=metadata, cluster=cluster)
 
 
 def _answer(row: _Row) -> Answer:
@@ -245,10 +230,8 @@ def _answer(row: _Row) -> Answer:
         *before, last = row.messages
         replies, thoughts = [str(last.get("content") or "")], str(last.get("reasoning_trace") or "")
         prompt = tuple(Message(_role(one.get("role")), str(one.get("content") or "")) for one in before)
-    counts = [
-        _count(row.usage.get(key))
-        for key in ("input_tokens", "output_tokens", "reasoning_tokens", "input_tokens_cache_read")
-    ]
+    names = ("input_tokens", "output_tokens", "reasoning_tokens", "input_tokens_cache_read")
+    counts = [count_of(row.usage.get(key)) for key in names]
     latency = (number(row.performance.get("latency_ms")) or 0.0) / 1000
     replied = tuple(Response(text) for text in replies[:-1])
     whole = Response(replies[-1] if replies else "", thoughts, usage=Usage(*counts), latency=latency)
@@ -266,29 +249,24 @@ def _task(
         label = one.label if named.count(one.label) == 1 else one.result_id or f"{one.label} {len(specs) + 1}"
         details = mapping(one.metric.get("additional_details"))
         kind = str(one.metric.get("metric_id") or "")
-        spec = MetricSpec(label, kind, one.scorer, mapping(_value(details.get("options", "{}"))))
-        spec = spec if is_known(spec) else MetricSpec(label, _MEANS.get(kind, "mean"), one.scorer)
-        spec = MetricSpec(
-            spec.label, spec.kind, spec.scorer, spec.options, one.metric.get("lower_is_better") is True
-        )
+        less = one.metric.get("lower_is_better") is True
+        spec = MetricSpec(label, kind, one.scorer, mapping(_value(details.get("options", "{}"))), less)
+        if not is_known(spec):
+            spec = MetricSpec(label, _MEANS.get(kind, "mean"), one.scorer, lower_is_better=less)
         specs.append(spec)
         kept.append(MetricResult(spec.label, spec.kind, spec.scorer, _published(one), spec.lower_is_better))
-    made = TaskTally(scorers, [], records).result(
-        task, "1", [spec for spec in specs if spec.scorer in scorers]
-    )
+    scored = [spec for spec in specs if spec.scorer in scorers]
+    made = TaskTally(scorers, [], records).result(task, "1", scored)
     metrics = []
     for metric in kept:
         again = next((one for one in made.metrics if one.label == metric.label), None)
-        told = metric.estimate.value
-        if again is not None and abs(again.estimate.value - told) <= 1e-6 * max(1.0, abs(told)):
-            metrics.append(again)
-        else:
-            metrics.append(metric)
-            if again is not None:
-                value = again.estimate.value
-                notes.append(
-                    f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as published, and {value:.6g} over its rows: kept as published."
-                )
+        told, value = metric.estimate.value, again.estimate.value if again else math.nan
+        same = again is not None and abs(value - told) <= 1e-6 * max(1.0, abs(told))
+        metrics.append(again if again and same else metric)
+        if again and not same:
+            notes.append(
+                f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as published, and {value:.6g} over its rows: kept as published."
+            )
     n = made.n_samples or max((one.estimate.n for one in metrics), default=0)
     source = mapping(results[0].source.get("additional_details"))
     rows = [[one.sample.id, one.sample.input, list(one.sample.targets)] for one in records]
@@ -309,28 +287,17 @@ def _task(
 def _published(one: _Result) -> Estimate:
     """The number as published, with its interval where it has one."""
     doubt = mapping(one.details.get("uncertainty"))
-    interval, error = (
-        mapping(doubt.get("confidence_interval")),
-        number(mapping(doubt.get("standard_error")).get("value")),
-    )
-    value, low, high = (
-        number(given) for given in (one.details.get("score"), interval.get("lower"), interval.get("upper"))
-    )
+    interval = mapping(doubt.get("confidence_interval"))
+    error = number(mapping(doubt.get("standard_error")).get("value"))
+    value = number(one.details.get("score"))
+    low, high = (number(interval.get(end)) for end in ("lower", "upper"))
     if value is None:
         raise RunError(f"The result '{printable(one.name)}' has no number as its score.")
     method = "as published" if low is not None and high is not None else "as published: no interval"
     level = number(interval.get("confidence_level")) or 0.95
-    n = _count(doubt.get("num_samples"))
+    low, high = (math.nan if end is None else end for end in (low, high))
     return Estimate(
-        value,
-        math.nan if low is None else low,
-        math.nan if high is None else high,
-        level,
-        n,
-        0,
-        None,
-        error or None,
-        method,
+        value, low, high, level, count_of(doubt.get("num_samples")), 0, None, error or None, method
     )
 
 
@@ -350,10 +317,6 @@ def _time(stamp: Any) -> str:
 
 def _numbers(text: str | None) -> dict[str, float]:
     return {key: value for key, one in mapping(_value(text)).items() if (value := number(one)) is not None}
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
 
 
 def _role(role: Any) -> Any:

@@ -7,9 +7,11 @@ with the package. `test` puts three questions to each model, as there; any other
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,11 +35,11 @@ def _import(
     from evalwright.compat.hhem.importing import import_hhem
 
     table = Path(articles) if articles else None
-    found = import_hhem(path, out, name, scoring=scoring, articles=table, every=all_dates)
-    made = imports_of(found.runs, _told, _KEPT, found.left_out)
+    runs, left_out = import_hhem(path, out, name, scoring=scoring, articles=table, every=all_dates)
+    made = imports_of(runs, _told, _KEPT, left_out)
     for record in made.record["runs"]:
         (record["metrics"],) = record["metrics"].values()
-    made.record["left_out"] = list(found.left_out)
+    made.record["left_out"] = left_out
     return made
 
 
@@ -46,11 +48,9 @@ def _told(run: Run) -> list[str]:
     (task,) = run.tasks
     imported = run.data["configuration"]["imported"]
     rates = []
-    for metric in task.metrics:
-        if metric.label in _NAMES:
-            scale = 1.0 if metric.label == "mean-words" else 100.0
-            value = metric.estimate.value * scale
-            rates.append(f"{_NAMES[metric.label]} {'n/a' if value != value else f'{value:.1f}'}")
+    for metric in (one for one in task.metrics if one.label in _NAMES):
+        value = metric.estimate.value * (1.0 if metric.label == "mean-words" else 100.0)
+        rates.append(f"{_NAMES[metric.label]} {'n/a' if value != value else f'{value:.1f}'}")
     rows = f"{run.data['samples']['records']:,} rows"
     failed = f", {task.n_failed:,} failed or lost" if task.n_failed else ""
     scoring = ", as published" if imported["scoring"] == "published" else ""
@@ -104,14 +104,7 @@ IMPORTER = Importer(
 @click.option("--init", is_flag=True, help=f"Write the example as {FILE} and exit.")
 @click.pass_obj
 def hhem_leaderboard(
-    evalwright: Evalwright,
-    eval_name: str,
-    config: str | None,
-    trust_file: str | None,
-    output_dir: str,
-    into: str | None,
-    allow_baseline_judge: bool,
-    init: bool,
+    evalwright: Evalwright, /, eval_name: str, config: str | None, init: bool, **given: Any
 ) -> int:
     """Run a suite of a hallucination leaderboard: summarise, judge, aggregate, publish.
 
@@ -121,20 +114,18 @@ def hhem_leaderboard(
         return _write_example()
     path = Path(config or FILE)
     if config is None and not path.is_file():
-        click.echo(
-            f"There is no {FILE} here, so the example that comes with evalwright is used; --init writes it to this folder.",
-            err=True,
-        )
+        what = "so the example that comes with evalwright is used; --init writes it to this folder"
+        click.echo(f"There is no {FILE} here, {what}.", err=True)
         path = _example()
     if eval_name == TEST:
-        for option, given in (("--into", into), ("--allow-baseline-judge", allow_baseline_judge)):
-            if given:
+        for name in ("into", "allow_baseline_judge"):
+            if given[name]:
+                typed = name.replace("_", "-")
                 raise ConfigurationError(
-                    f"{option} is about a leaderboard, which the suite '{TEST}' does not make: leave it out."
+                    f"--{typed} is about a leaderboard, which the suite '{TEST}' does not make: leave it out."
                 )
-        return _smoke(path, trust_file)
-    more = ["--allow-baseline-judge"] if allow_baseline_judge else []
-    return _evaluate(evalwright, path, eval_name, Path(output_dir), into, more, trust_file)
+        return _smoke(path, given["trust_file"])
+    return _evaluate(evalwright, path, eval_name, given)
 
 
 def _example() -> Path:
@@ -166,19 +157,13 @@ def _smoke(path: Path, trust_file: str | None) -> int:
     return int(failed)
 
 
-def _evaluate(
-    evalwright: Evalwright,
-    path: Path,
-    suite: str,
-    output: Path,
-    into: str | None,
-    more: list[str],
-    trust_file: str | None,
-) -> int:
+def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str, Any]) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.runs.writer import slug
 
+    output, trust_file = Path(given["output_dir"]), given["trust_file"]
+    more = ["--allow-baseline-judge"] if given["allow_baseline_judge"] else []
     configuration = read_configuration(path, suite, trust_file)
     # What is wrong with the suite is told before any request is sent.
     for role, spec in configuration.roles.items():
@@ -197,7 +182,7 @@ def _evaluate(
     forms = {"markdown": "md", "html": "html", "csv": "csv", "json-file": "json"}
     wanted = [f"--{form}={output / f'leaderboard.{end}'}" for form, end in forms.items()]
     wanted += [f"--pages={output / 'models'}", "--title=Hallucination leaderboard"]
-    wanted += [f"--into={into}"] if into else []
+    wanted += [f"--into={given['into']}"] if given["into"] else []
     if find_spec("matplotlib"):
         wanted.append(f"--plot={output / 'leaderboard.svg'}")
     else:

@@ -130,9 +130,9 @@ def find_folders(path: Path) -> list[Folder]:
     """The model folders in an output tree, a company's folder or one model's, by name. Raises RunError for none."""
     if path.is_file() and path.name in (*JUDGMENTS, SUMMARIES, STATS):
         path = path.parent
+    if not path.exists():
+        raise nothing_at(path, _WANTED)
     if not path.is_dir():
-        if not path.exists():
-            raise nothing_at(path, _WANTED)
         raise RunError(f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}")
     names = {*JUDGMENTS, SUMMARIES, STATS}
     try:
@@ -140,7 +140,12 @@ def find_folders(path: Path) -> list[Folder]:
     except OSError as error:
         raise RunError(f"'{path}' cannot be read: {error.strerror}.") from error
     if not places:
-        raise RunError(_none_in(path))
+        files = [one.name for one in sorted(path.iterdir())][:200]
+        near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
+        held = f" The closest is '{path / near[0]}'." if near else "" if files else " It is empty."
+        raise RunError(
+            f"'{path}' has no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} {_WANTED}"
+        )
     return [_folder(place) for place in places]
 
 
@@ -148,16 +153,6 @@ def _folder(place: Path) -> Folder:
     whole = place.resolve()
     judgments = next((place / name for name in JUDGMENTS if (place / name).is_file()), None)
     return Folder(place, printable(whole.parent.name), printable(whole.name) or "model", judgments)
-
-
-def _none_in(path: Path) -> str:
-    files = [one.name for one in sorted(path.iterdir())][:200]
-    near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
-    held = f" The closest is '{path / near[0]}'." if near else "" if files else " It is empty."
-    return (
-        f"'{path}' has no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} "
-        f"{_WANTED}"
-    )
 
 
 # -- lines --------------------------------------------------------------------------------------------------------------

@@ -11,15 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalwright.compat.hhem.files import (
-    Folder,
-    Judgment,
-    Published,
-    Summary,
-    read_judgments,
-    read_published,
-    read_summaries,
-)
+from evalwright.compat.hhem import files
+from evalwright.compat.hhem.files import Folder, Judgment, Published, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +74,16 @@ def groups_of(folder: Folder, *, every: bool = False) -> list[Group]:
     That is what the engine's board shows, but for date codes that its configuration did not name: those it loses.
     """
     batches: dict[tuple[str, str], list[Judgment]] = {}
-    for judgment in read_judgments(folder):
+    for judgment in files.read_judgments(folder):
         batches.setdefault((judgment.date, judgment.version), []).append(judgment)
-    summaries, published = read_summaries(folder), read_published(folder)
+    summaries, published = files.read_summaries(folder), files.read_published(folder)
     groups: list[Group] = []
     for batch in batches.values():
         uids = {summary.uid for summary in summaries or ()}
         if summaries and any(judgment.uid in uids for judgment in batch):
             groups += _with_summaries(folder, batch, summaries, published)
         else:
-            groups += _without_summaries(folder, batch, published, summaries)
+            groups += _without_summaries(folder, batch, bool(summaries), published)
     return groups if every else _latest(groups)
 
 
@@ -126,9 +119,8 @@ def _with_summaries(
         together = list(rows[part])
         if part == largest and orphans:
             together += [Row(judgment, None) for judgment in orphans]
-            notes.append(
-                f"judgments of summaries that are not in the file, without an article: {len(orphans)}"
-            )
+            what = "judgments of summaries that are not in the file, without an article"
+            notes.append(f"{what}: {len(orphans)}")
         if left := unjudged.get(part):
             together += [Row(None, summary) for summary in left]
             notes.append(f"summaries that were never judged: {len(left)}")
@@ -174,12 +166,9 @@ def _linked(
 
 
 def _without_summaries(
-    folder: Folder,
-    batch: Sequence[Judgment],
-    published: Sequence[Published],
-    summaries: Sequence[Summary] | None,
+    folder: Folder, batch: Sequence[Judgment], summaries: bool, published: Sequence[Published]
 ) -> list[Group]:
-    """The batch by the date codes of its judgments, which only old files have."""
+    """The batch by the date codes of its judgments, which only old files have. summaries: whether there are, of others."""
     codes: dict[str | None, list[Judgment]] = {}
     for judgment in batch:
         codes.setdefault(judgment.date_code, []).append(judgment)
@@ -191,9 +180,8 @@ def _without_summaries(
         fits = [one for one in fits if one.version == first.version] or fits
         said = fits[0] if len(fits) == 1 else None
         if len(fits) > 1:
-            notes.append(
-                "summaries of several dates were judged on one day, and without the summaries a judgment's date is unknown"
-            )
+            what = "summaries of several dates were judged on one day"
+            notes.append(f"{what}, and without the summaries a judgment's date is unknown")
         elif not fits:
             notes.append("the engine published nothing for this judgment")
         any_one = said or next(iter(fits or published), None)

@@ -49,14 +49,6 @@ _RATES = ("hallucination_rate", "answer_rate", "avg_word_count")
 Articles = Mapping[str, Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """The runs that were made, and a sentence for each model folder of which none was."""
-
-    runs: tuple[Run, ...]
-    left_out: tuple[str, ...]
-
-
 @dataclass(slots=True)
 class _Plan:
     """What the first reading says of one group, and then where its run goes and what its rows may be compared with.
@@ -86,8 +78,8 @@ def import_hhem(
     scoring: str = "corrected",
     articles: Path | None = None,
     every: bool = False,
-) -> Imported:
-    """Make a run of every judged model in `path`, under `out`.
+) -> tuple[list[Run], list[str]]:
+    """Make a run of every judged model in `path`, under `out`; return them, and a sentence for each folder of which none was made.
 
     path: the engine's output tree, a company's folder, or one model's. name: of the run; with several, the model's name is
     added. scoring: "corrected" counts each judgment once, "published" counts as the engine does. articles: the data set's CSV,
@@ -112,7 +104,7 @@ def import_hhem(
     for folder, own in groupby(plans, key=lambda plan: plan.folder):
         groups = groups_of(folder, every=every)
         runs += [_import(groups[plan.place], plan, scoring, known) for plan in own]
-    return Imported(tuple(runs), tuple(left_out))
+    return runs, left_out
 
 
 # -- first reading ------------------------------------------------------------------------------------------------------
@@ -121,10 +113,8 @@ def import_hhem(
 def _plan(group: Group, place: int) -> _Plan:
     scores = None
     if group.articles is None:
-        judged = (row.judgment for row in group.rows)
-        scores = array(
-            "d", (one.score if one and one.valid and one.score is not None else math.nan for one in judged)
-        )
+        judged = ((one.score if one and one.valid else None) for one in (row.judgment for row in group.rows))
+        scores = array("d", (math.nan if score is None else score for score in judged))
     size = len(group.rows)
     return _Plan(group.folder, place, group.name, group.judgment_date, size, length(group), scores)
 

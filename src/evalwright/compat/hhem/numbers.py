@@ -65,13 +65,9 @@ def result_of(
     for record in counted:
         tally.add(record)
     result = _each(tally.result(TASK, "1", specs), finished)
-    failures = seen.failures + Counter({_LOST.kind: lost})
-    return replace(
-        result,
-        n_samples=len(group.rows) + lost,
-        n_failed=seen.failed + lost,
-        failures=dict(sorted(failures.items())),
-    )
+    failures = dict(sorted((seen.failures + Counter({_LOST.kind: lost})).items()))
+    n, n_failed = len(group.rows) + lost, seen.failed + lost
+    return replace(result, n_samples=n, n_failed=n_failed, failures=failures)
 
 
 def _each(result: TaskResult, change: Callable[[MetricResult], MetricResult]) -> TaskResult:
@@ -129,16 +125,9 @@ def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]
 def _rounded(metric: MetricResult) -> MetricResult:
     estimate, scale = metric.estimate, 1.0 if metric.scorer == WORDS else 100.0
     value = round(estimate.value * scale, 1) / scale
-    return replace(
-        metric,
-        estimate=replace(
-            estimate,
-            value=value,
-            low=min(estimate.low, value),
-            high=max(estimate.high, value),
-            method=f"{estimate.method}; as published: joined on summary_uid, rounded to one decimal",
-        ),
-    )
+    low, high = min(estimate.low, value), max(estimate.high, value)
+    method = f"{estimate.method}; as published: joined on summary_uid, rounded to one decimal"
+    return replace(metric, estimate=replace(estimate, value=value, low=low, high=high, method=method))
 
 
 # -- beside what was published ------------------------------------------------------------------------------------------

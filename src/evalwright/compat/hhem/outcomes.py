@@ -108,9 +108,8 @@ def _by_words(words: int) -> RowOutcome:
 
 def _ran_on(words: int) -> RowOutcome:
     if words > _LONG:
-        return RowOutcome(
-            TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit"
-        )
+        why = "recorded as invalid: most likely a text cut off at its limit"
+        return RowOutcome(TRUNCATED, f"{words} words, {why}")
     return RowOutcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
 
 

@@ -87,15 +87,11 @@ def records_of(group: Group, names: Names, data: DataSet, seen: Seen) -> Iterato
             seen.failures[failure.kind] += 1
         if row.summary is not None and row.judgment is not None and row.summary.text is not None:
             _check(seen.checks, row.judgment, row.summary.text)
-        yield SampleRecord(
-            TASK,
-            index,
-            0,
-            Sample(names.ids[index], cluster=names.clusters[index], metadata={**slices, **_kept(row, found)}),
-            _answer(row, found),
-            _scores(row, found),
-            score_failures={CONSISTENCY: failure} if failure else {},
-        )
+        metadata = {**slices, **_kept(row, found)}
+        sample = Sample(names.ids[index], cluster=names.clusters[index], metadata=metadata)
+        failures = {CONSISTENCY: failure} if failure else {}
+        parts = sample, _answer(row, found), _scores(row, found), None, failures
+        yield SampleRecord(TASK, index, 0, *parts)
 
 
 def _outcome(row: Row) -> RowOutcome:

@@ -1,32 +1,214 @@
-"""How one sample's requests reach a model: with the row for a plug-in, with HRET's parameters for a model of this package."""
+"""How one sample's requests reach a model: with the row for a class of a user, with HRET's parameters for a model of this package.
+
+Classes of users get copies of rows, and what they return is matched back by an injected id.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import copy
+import inspect
 import io
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalwright.compat.hret.plugins import PluginModel, RowGenerate, RowReward
+from evalwright.compat.hret import settings
 from evalwright.compat.hret.rows import ROW, input_of
+from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
 from evalwright.core.private import home_folder, ordinary
 from evalwright.core.requests import Ability, Generate, LogLikelihood, Message, Part, Prompt, Request, Reward
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Sample
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.evaluation.running import run_blocking
-from evalwright.models.base import Model
+from evalwright.models.base import EVERY_OPTION, LocalModel, Model
 from evalwright.strategies.generate import TARGET, Sampling
 from evalwright.tasks.images import fetched
 
+ID = "_evalwright_id"
+"""The key under which a row carries its id through a plug-in."""
+
+METHODS: Mapping[str, tuple[str, frozenset[Ability]]] = {
+    "target": ("generate_batch", frozenset({"generate"})),
+    "judge": ("judge_batch", frozenset({"generate"})),
+    "reward": ("score_batch", frozenset({"reward"})),
+}
+"""By role: the method of a plug-in, and what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGenerate(Generate):
+    """A prompt with the dict that a plug-in is to see. key: of the row, so that two rows with one prompt are two requests.
+
+    found: takes what the plug-in returned beside what it was given; mutated: the same, where it
+    did so in that very dict, which HRET's best_of_n keeps.
+    """
+
+    row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    mutated: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    key: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """What names this request by its content."""
+        return {**Generate.payload(self), "row": self.key}
+
+
+@dataclass(frozen=True, slots=True)
+class RowReward(Reward):
+    """A reply to be rewarded, with its row."""
+
+    row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    key: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """What names this request by its content."""
+        return {**Reward.payload(self), "row": self.key}
+
+
+class PluginModel(LocalModel):
+    """A plug-in in one role. Nobody can know whether it would answer the same again, so its answers are of one run.
+
+    published: a reply without a text is an answer, as it is to HRET; else it is a failure.
+    """
+
+    heavy = False
+    carries = EVERY_OPTION - {"num_beams", "length_penalty", "early_stopping"}
+
+    def __init__(self, name: str, plugin: Any, role: str, *, published: bool) -> None:
+        method, self.abilities = METHODS[role]
+        self.name = f"hret-{role}/{name}"
+        self.published, self.role = published, role
+        self._call: Callable[..., Any] = getattr(plugin, method)
+        known = inspect.signature(self._call).parameters.values()
+        self._takes = {one.name for one in known}
+        self._takes_all = any(one.kind is one.VAR_KEYWORD for one in known)
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """One call of the plug-in for all requests that are asked alike, in the order of the requests."""
+        groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
+        for place, request in enumerate(requests):
+            asked = self._settings(request)
+            groups.setdefault(repr(asked), (asked, []))[1].append(place)
+        for asked, places in groups.values():
+            rows = [getattr(requests[place], "row", {}) for place in places]
+            given = [{**copy.deepcopy(row), ID: number} for number, row in enumerate(rows)]
+            own = {id(one) for one in given}
+            with settings.using("published" if self.published else "corrected"):  # a thread of its own
+                returned = self._call(given, **asked)
+            if not isinstance(returned, list | tuple):
+                raise TypeError(f"it returned {type(returned).__name__}, not a list of samples")
+            changed = {one.get(ID) for one in returned if id(one) in own}
+            found = matched(list(returned), len(rows))
+            for number, (place, row, one) in enumerate(zip(places, rows, found, strict=True)):
+                request = requests[place]
+                response = self._response(request, row, one)
+                if number in changed and isinstance(request, RowGenerate):
+                    request.mutated.update({**request.found, ID: place})
+                yield place, response
+
+    def _settings(self, request: Request) -> dict[str, Any]:
+        """Options for the method, of those that it takes."""
+        if not isinstance(request, Generate):
+            return {}
+        wanted = {
+            "return_logits": None if request.top_logprobs is None else True,
+            "max_new_tokens": request.max_tokens,
+            "until": list(request.stop) or None,
+        }
+        return {
+            name: value
+            for name, value in wanted.items()
+            if value is not None and (self._takes_all or name in self._takes)
+        }
+
+    def _response(self, request: Request, row: Given, found: dict[str, Any] | None) -> Response | Failure:
+        if found is None:
+            return self._failed("it returned no sample for this one")
+        if isinstance(request, Reward):
+            reward = _number(found.get("reward"))
+            return self._failed("it gave no reward") if reward is None else Response(values=(reward,))
+        text = found.get("prediction")
+        if not self.published and (found.get("error") or text is None):
+            return self._failed(str(found.get("error") or "it gave no prediction"))
+        if isinstance(request, RowGenerate):
+            new = {key: one for key, one in found.items() if key not in row or not _same(row[key], one)}
+            request.found.update(new)
+            if isinstance(text, str):
+                request.found.pop("prediction", None)
+        return _response(text, found, _number(found.get("judge_score")) if self.role == "judge" else None)
+
+    def _failed(self, why: str) -> Failure:
+        return Failure("bad reply", "model", f"The plug-in '{self.name}' failed: {why}.")
+
+
+def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
+    """The returned samples in the order that was given: by their id, else by their place where there are as many as were given."""
+    samples = [one for one in returned if isinstance(one, Mapping)]
+    by_id = {one[ID]: one for one in samples if isinstance(one.get(ID), int)}
+    left = [place for place in range(n) if place not in by_id]
+    rest = [one for one in samples if not isinstance(one.get(ID), int)]
+    if len(rest) == len(left):
+        by_id |= dict(zip(left, rest, strict=True))
+    kept = [by_id.get(place) for place in range(n)]
+    return [None if one is None else {k: value for k, value in one.items() if k != ID} for one in kept]
+
+
+def _response(text: Any, found: Given, score: float | None) -> Response:
+    logits = found.get("logits")
+    logits = logits if isinstance(logits, Mapping) else {}
+    tokens = logits.get("token_log_probs") or ()
+    texts = [str(one) for one in logits.get("tokens") or ()] + [""] * len(tokens)
+    options = tuple(float(one) for one in logits.get("option_log_probs") or ())
+    return Response(
+        text="" if text is None else str(text),
+        log_likelihood=_number(logits.get("sum_log_prob")),
+        values=options if score is None else (score,),
+        tokens=tuple(TokenLogProb(said, float(value)) for said, value in zip(texts, tokens, strict=False)),
+    )
+
+
+def asked_for(options: Given) -> dict[str, Any]:
+    """What `generate_batch` is told of one call, as settings of a request."""
+    until = options.get("until") or ()
+    given: dict[str, Any] = {"stop": (until,) if isinstance(until, str) else tuple(until)}
+    if options.get("max_new_tokens") is not None:
+        given["max_tokens"] = options["max_new_tokens"]
+    if options.get("return_logits"):
+        given["top_logprobs"] = 0
+    return given
+
+
+def replied(row: Given, response: Response) -> dict[str, Any]:
+    """A row with a reply as HRET's models write it: `prediction`, and `logits` where there are log-probabilities."""
+    values = [token.log_prob for token in response.tokens]
+    texts = [token.text for token in response.tokens]
+    logits = {"sum_log_prob": sum(values), "token_log_probs": values, "tokens": texts}
+    return {**row, **({"logits": logits} if values else {}), "prediction": response.text}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+# -- models of this package, and the door of one sample --
+
 Made = TypeVar("Made")
-Reader = Callable[[str, Response], Response]
+Parser = Callable[[str], tuple[str, str]]
+"""How a reply becomes (reasoning, answer)."""
 
 AS_IT_LIKES = Sampling(temperature=None)
 
@@ -35,11 +217,11 @@ AS_IT_LIKES = Sampling(temperature=None)
 class Native:
     """A model of this package in the place of one of HRET's.
 
-    sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities). chat: whether
-    prompts are messages. tells_reason: HRET writes the reply's
-    finish reason into the sample. empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of each. suffix: text after every prompt. read: what a reply
-    to a prompt is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence in the
-    prompt, as in HRET; else the sample fails.
+    sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities); HRET's back ends of
+    web interfaces drop them. chat: whether prompts are messages. tells_reason: HRET writes the reply's finish reason into the sample.
+    empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of
+    each. read: what a reply is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence
+    in the prompt, as in HRET; else the sample fails.
     """
 
     model: Model
@@ -51,27 +233,16 @@ class Native:
     vision: bool = False
     lenient: bool = False
     by_options: bool = False
-    suffix: str = ""
-    read: Reader | None = None
+    read: Callable[[Response], Response] | None = None
     empty_reward: float | None = None
     cot: bool = False
     trigger: str | None = None
-    parser: Callable[[str], tuple[str, str]] | None = None
+    parser: Parser | None = None
 
 
-def images_of_row(row: Mapping[str, Any]) -> list[Any]:
-    """What a row names as images."""
-    given = row.get("input")
-    found = row.get("images") or (given.get("images") if isinstance(given, Mapping) else None) or []
-    return list(found) if isinstance(found, list | tuple) else [found]
-
-
-def turns_of(row: Mapping[str, Any]) -> list[Message]:
-    """The conversation that a row's input is, if it is one."""
-    given = row.get("input")
-    turns = given if isinstance(given, list) and all(isinstance(one, Mapping) for one in given) else []
-    roles = ("system", "user", "assistant")
-    return [Message(one["role"], str(one.get("content", ""))) for one in turns if one.get("role") in roles]
+def model_of(part: Native | PluginModel) -> Model:
+    """The engine's model."""
+    return part.model if isinstance(part, Native) else part
 
 
 class SampleDoor(Ask):
@@ -83,11 +254,8 @@ class SampleDoor(Ask):
     def __init__(
         self, ask: Ask, sample: Sample, row: dict[str, Any], models: Mapping[str, Native | PluginModel]
     ) -> None:
-        self._ask = ask
-        self._key = sample.id
-        self._row = row
+        self._ask, self._key, self._row, self._models = ask, sample.id, row, models
         self._text = input_of(row)
-        self._models = models
         self.found: dict[str, Any] = {}
         self.mutated: dict[str, Any] = {}
         self._last = 0
@@ -105,10 +273,12 @@ class SampleDoor(Ask):
         if isinstance(model, PluginModel):
             asked = self._with_row(request)
             response = await self._ask(role, asked)
-            self.found = getattr(asked, "found", {})
-            mutated, draw = getattr(asked, "mutated", {}), getattr(asked, "draw", 0)
-            if mutated and draw >= self._last and getattr(asked, "row", None) is self._row:
-                self.mutated, self._last = mutated, draw
+            if not isinstance(asked, RowGenerate):
+                self.found = {}
+                return response
+            self.found = asked.found
+            if asked.mutated and asked.draw >= self._last and asked.row is self._row:
+                self.mutated, self._last = asked.mutated, asked.draw
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)
@@ -120,13 +290,13 @@ class SampleDoor(Ask):
     def _with_row(self, request: Request) -> Request:
         if isinstance(request, Reward):
             row = {**self._row, "input": _text(request.prompt), "prediction": request.response}
-            return RowReward(request.prompt, request.response, request.reference, row, {}, self._key)
+            return RowReward(request.prompt, request.response, request.reference, row, self._key)
         if not isinstance(request, Generate) or isinstance(request, RowGenerate):
             return request
         text = _text(request.prompt)
         row = self._row if text == self._text else {"input": text}
         given = {name: getattr(request, name) for name in Generate.__slots__}
-        return RowGenerate(**given, row=row, found={}, key=self._key)
+        return RowGenerate(**given, row=row, key=self._key)
 
     async def _native(self, role: str, native: Native, request: Generate) -> Response:
         text = _text(request.prompt)
@@ -134,17 +304,34 @@ class SampleDoor(Ask):
         options = self._row.get("options")
         if native.by_options and own and isinstance(options, list):
             return await self._by_options(role, text, [str(one) for one in options])
-        images = images_of_row(self._row) if native.vision and own else []
-        # The row's own conversation; what stands behind its text goes behind its last turn.
-        given = native.chat and role == TARGET and text.startswith(self._text)
-        turns = turns_of(self._row) if given else []
-        said = turns[-1].text + text.removeprefix(self._text) if turns else text
-        asked = replace(request, prompt=prompt_of(native, said, images, turns))
+        # What a method puts behind the row's text (a trigger, the beginning of a reply) is asked with the row's images and turns.
+        begun = role == TARGET and text.startswith(self._text)
+        prompt: Prompt = text
+        if native.chat:
+            prompt = self._chat(native, text, images=native.vision and (own or begun), own_turns=begun)
+        asked = replace(request, prompt=prompt)
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
-            asked = native.sampling.request(asked.prompt, int(self._key))
+            asked = native.sampling.request(prompt, int(self._key))
         response = await self._ask(role, asked)
-        return native.read(text + native.suffix, response) if native.read else response
+        return native.read(response) if native.read else response
+
+    def _chat(self, native: Native, text: str, *, images: bool, own_turns: bool) -> Prompt:
+        """The prompt as messages. own_turns: those of the row, if it is a conversation; what stands behind its text goes behind the last."""
+        given, turns = self._row.get("input"), list[Message]()
+        if own_turns and isinstance(given, list) and all(isinstance(one, Mapping) for one in given):
+            known = [one for one in given if one.get("role") in ("system", "user", "assistant")]
+            turns = [Message(one["role"], str(one.get("content", ""))) for one in known]
+        told = not native.system or (turns and turns[0].role == "system")
+        last = turns[-1] if turns else Message("user", "")
+        text = last.text + text.removeprefix(self._text) if turns else text
+        shown: list[Part] = []
+        if images:
+            inner = given.get("images") if isinstance(given, Mapping) else None
+            found = self._row.get("images") or inner or []
+            shown = [_image(native, one) for one in (found if isinstance(found, list | tuple) else [found])]
+        last = replace(last, content=(text, *shown) if shown else text)
+        return (*([] if told else [Message("system", native.system)]), *turns[:-1], last)
 
     async def _by_options(self, role: str, text: str, options: list[str]) -> Response:
         if not options:
@@ -157,7 +344,7 @@ class SampleDoor(Ask):
 
 def asked_alone(
     models: Mapping[str, Native | PluginModel],
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Given],
     make: Callable[[SampleDoor, Sample], Awaitable[Made]],
     *,
     at_once: bool = True,
@@ -167,28 +354,14 @@ def asked_alone(
     async def work() -> list[Made]:
         with open_store(home_folder()) as store:
             async with Engine(store) as engine:
-                opened = {role: one.model if isinstance(one, Native) else one for role, one in models.items()}
-                ask = engine.door(opened)
-                samples = [
-                    Sample(str(place), input_of(row), metadata={ROW: row}, row=row)
-                    for place, row in enumerate(rows)
-                ]
+                ask = engine.door({role: model_of(one) for role, one in models.items()})
+                numbered = enumerate(rows)
+                samples = [Sample(str(n), input_of(row), metadata={ROW: row}, row=row) for n, row in numbered]
                 made = [make(SampleDoor(ask, one, dict(one.row), models), one) for one in samples]
                 return await asyncio.gather(*made) if at_once else [await one for one in made]
 
     found: list[Made] = run_blocking(work)
     return found
-
-
-def prompt_of(native: Native, text: str, images: list[Any], turns: Sequence[Message] = ()) -> Prompt:
-    """The prompt as the model gets it. turns: the conversation whose last turn it is."""
-    text += native.suffix
-    if not native.chat:
-        return text
-    parts = tuple(_image(native, named) for named in images)
-    last = replace(turns[-1] if turns else Message("user", ""), content=(text, *parts) if parts else text)
-    told = not native.system or (turns and turns[0].role == "system")
-    return (*([] if told else [Message("system", native.system)]), *turns[:-1], last)
 
 
 def _image(native: Native, named: Any) -> Part:
@@ -197,9 +370,8 @@ def _image(native: Native, named: Any) -> Part:
     except (DatasetError, OSError, ValueError) as error:
         if native.lenient:
             return f"[Error processing image: {named}]"
-        raise RequestFailed(
-            Failure("image", "dataset", f"The image '{named}' cannot be read: {error}")
-        ) from None
+        why = f"The image '{named}' cannot be read: {error}"
+        raise RequestFailed(Failure("image", "dataset", why)) from None
 
 
 def read_image(named: Any) -> Image:

@@ -19,14 +19,9 @@ IMPORTER = Importer(
     run_name="the file's name",
 )
 
-_PARAMS = (
-    "dataset_params",
-    "model_params",
-    "judge_params",
-    "reward_params",
-    "scaling_params",
-    "evaluator_params",
-)
+_PARAMS = tuple(f"{one}_params" for one in ("dataset", "model", "judge", "reward", "scaling", "evaluator"))
+_NOT_OF_CALL = ("config", "output_file", "scoring", "trust", "log_level")
+"""What says how a call is made, and not what is evaluated."""
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -84,15 +79,12 @@ def _work(**given: Any) -> int:
     from evalwright.compat.hret.utils.util import as_json
     from evalwright.tasks.files import write_file
 
-    context = click.get_current_context()
     logging.basicConfig(level=given["log_level"], stream=sys.stderr)
     logging.getLogger("evalwright").setLevel(given["log_level"])
+    call = {name: one for name, one in given.items() if name not in _NOT_OF_CALL}
     if given["config"]:
-        also = ("config", "output_file", "scoring", "trust", "log_level")
-        more = [
-            name for name in given if name not in also and context.get_parameter_source(name) is _BY_PERSON
-        ]
-        if more:
+        context, said = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
+        if more := [name for name in call if context.get_parameter_source(name) is said]:
             raise click.UsageError(
                 f"--config holds the whole evaluation: leave out --{more[0]}, or write it into the file."
             )
@@ -103,23 +95,17 @@ def _work(**given: Any) -> int:
         for name in ("dataset", "model"):
             if not given[name]:
                 raise click.UsageError(f"Missing option '--{name}' (or '--config').")
-        subset = given["subset"]
-        names = [one.strip() for one in subset.split(",")] if subset and "," in subset else subset
-        call = {name: given[name] for name in (
-            "dataset", "model", "split", "evaluation_method", "judge_model", "reward_model", "scaling_method", *_PARAMS,
-            "language_penalize", "target_lang", "num_few_shot", "few_shot_split", "few_shot_instruction", "few_shot_example_template",
-        )}  # fmt: skip
-        result = Evaluator(scoring=given["scoring"]).run(
-            **call, subset=names, custom_cot_parser=given["cot_parser"]
-        )
+        if "," in (call["subset"] or ""):
+            call["subset"] = [one.strip() for one in call["subset"].split(",")]
+        call["custom_cot_parser"] = call.pop("cot_parser")
+        result = Evaluator(scoring=given["scoring"]).run(**call)
+    text = as_json(result.to_dict())
     if given["output_file"]:
-        write_file(Path(given["output_file"]), as_json(result.to_dict()))
+        write_file(Path(given["output_file"]), text)
     else:
-        click.echo(as_json(result.to_dict()))
+        click.echo(text)
     return 1 if "pipeline_error" in result.metrics or result.info.get("n_failed") else 0
 
-
-_BY_PERSON = click.core.ParameterSource.COMMANDLINE
 
 hret = click.Command(
     "hret",

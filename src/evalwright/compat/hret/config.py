@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.datasets.base import filled, load_datasets
 from evalwright.compat.hret.published import texts
+from evalwright.compat.hret.settings import Given, Row, Rows
 from evalwright.core.errors import ConfigurationError
 
 log = logging.getLogger("evalwright.hret")
@@ -22,7 +23,11 @@ DEFAULT_FEW_SHOT_INSTRUCTION: str = texts()["few_shot"]["instruction"]
 DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE: str = texts()["few_shot"]["example_template"]
 
 CotParser = Callable[[str], tuple[str, str]]
-Row = dict[str, Any]
+
+SHOWN_NAMES = ("dataset_name", "subset", "split", "model_backend_name")
+"""What a result says first."""
+LONG_NAMES: Mapping[str, str] = texts()["long_names"]
+"""The fields of a configuration that calls and HRET's documents name shorter."""
 
 _MOST_NODES = 100_000
 """Values of a configuration file."""
@@ -59,15 +64,13 @@ class PipelineConfig:
         self.num_few_shot = shots if isinstance(shots, int) and shots >= 0 else 0
         if shots != self.num_few_shot:
             said = f"num_few_shot must be a whole number from 0 on, not {shots!r}"
-            if settings.scoring() == "corrected":
+            if not settings.is_published():
                 raise ValueError(f"{said}.")
             log.warning("%s: 0 is used.", said)
 
     def names(self) -> dict[str, Any]:
         """What a result says first."""
-        return {
-            name: getattr(self, name) for name in ("dataset_name", "subset", "split", "model_backend_name")
-        }
+        return {name: getattr(self, name) for name in SHOWN_NAMES}
 
     def settings(self) -> dict[str, Any]:
         """All fields of a configuration, for another one."""
@@ -79,7 +82,7 @@ class Shots:
     """rows: those to evaluate. prefix: the text before a row's input. source: the split of the examples; n: how many are in it."""
 
     rows: Sequence[Row]
-    prefix: Callable[[Mapping[str, Any]], str] = lambda row: ""
+    prefix: Callable[[Given], str] = lambda row: ""
     source: str | None = None
     n: int = 0
     notes: Sequence[str] = ()
@@ -94,7 +97,7 @@ def load_rows(config: PipelineConfig, dataset: Any, published: bool) -> Shots:
     return _published_shots(config, rows) if published else _corrected_shots(config, rows)
 
 
-def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
+def _published_shots(config: PipelineConfig, rows: Rows) -> Shots:
     """As HRET: the first rows of the named split, else of the evaluated one, which then lacks them even where no examples were made."""
     source = config.few_shot_split or config.split
     try:
@@ -104,46 +107,44 @@ def _published_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
         text = ""
     if config.few_shot_split is None or config.few_shot_split == config.split:
         rows = rows[config.num_few_shot :]
-    return Shots(
-        rows, lambda row: text, config.few_shot_split if text else None, config.num_few_shot if text else 0
-    )
+    return Shots(rows, lambda row: text, config.few_shot_split, config.num_few_shot) if text else Shots(rows)
 
 
-def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
+def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
     """Examples of another split, drawn once by seed, of a row's own subset where it has enough; no row is its own example."""
-    own, notes = {_content(row) for row in rows}, list[str]()
-    source, pool = config.few_shot_split or "", list[Row]()
-    for split in [source] if source else [one for one in _OTHER_SPLITS if one != config.split]:
+
+    def content(row: Given) -> tuple[str, str]:
+        return str(row.get("input", "")), str(row.get("reference", ""))
+
+    n, named = config.num_few_shot, config.few_shot_split
+    own, notes = {content(row) for row in rows}, list[str]()
+    source, pool = "", Rows()
+    for source in [named] if named else [one for one in _OTHER_SPLITS if one != config.split]:
         try:
-            found = list(_split(config, split).load())
+            found = list(_split(config, source).load())
         except Exception as error:
-            if source:
-                raise ValueError(f"The split '{split}' for the examples cannot be read: {error}") from error
+            if named:
+                raise ValueError(f"The split '{source}' for the examples cannot be read: {error}") from error
             continue
-        pool = [row for row in found if _content(row) not in own and str(row.get("input") or "")]
-        if pool:
-            source = split
+        if pool := [row for row in found if content(row) not in own and str(row.get("input") or "")]:
             break
     if not pool:
-        order = _examples_of(rows, config.num_few_shot)
+        order = _examples_of(rows, n)
         source, pool = config.split, [rows[place] for place in sorted(order)]
-        rows = [row for place, row in enumerate(rows) if place not in set(order)]
+        rows = [row for place, row in enumerate(rows) if place not in order]
         notes.append(f"The examples are {len(pool)} rows of the evaluated split, which are not evaluated.")
     if not rows:
-        raise ValueError(f"No rows are left to evaluate after {config.num_few_shot} were taken as examples.")
-    if len(pool) < config.num_few_shot:
-        notes.append(
-            f"{config.num_few_shot} examples were asked for, and the split '{source}' has {len(pool)}."
-        )
+        raise ValueError(f"No rows are left to evaluate after {n} were taken as examples.")
+    if len(pool) < n:
+        notes.append(f"{n} examples were asked for, and the split '{source}' has {len(pool)}.")
     texts: dict[Any, str] = {}
 
-    def prefix(row: Mapping[str, Any]) -> str:
+    def prefix(row: Given) -> str:
         subset = row.get("_subset_name")
         if subset not in texts:
             near = [one for one in pool if one.get("_subset_name") == subset]
-            chosen = near if len(near) >= config.num_few_shot else pool
-            drawn = random.Random(0).sample(chosen, min(config.num_few_shot, len(chosen)))
-            texts[subset] = examples_text(drawn, config)
+            chosen = near if len(near) >= n else pool
+            texts[subset] = examples_text(random.Random(0).sample(chosen, min(n, len(chosen))), config)
             if not texts[subset]:
                 raise ValueError(
                     f"No example could be made with the template {config.few_shot_example_template!r}: it may name "
@@ -151,10 +152,10 @@ def _corrected_shots(config: PipelineConfig, rows: list[Row]) -> Shots:
                 )
         return texts[subset]
 
-    return Shots(rows, prefix, source, min(config.num_few_shot, len(pool)), notes)
+    return Shots(rows, prefix, source, min(n, len(pool)), notes)
 
 
-def _examples_of(rows: Sequence[Row], n: int) -> list[int]:
+def _examples_of(rows: Sequence[Row], n: int) -> set[int]:
     """The places of n rows drawn by seed, so that as long as there are others no subset loses its last row."""
     left = Counter(row.get("_subset_name") for row in rows)
     first, rest = list[int](), list[int]()
@@ -165,16 +166,15 @@ def _examples_of(rows: Sequence[Row], n: int) -> list[int]:
             first.append(place)
         else:
             rest.append(place)
-    return [*first, *rest][:n]
+    return {*[*first, *rest][:n]}
 
 
 def _split(config: PipelineConfig, split: str) -> Any:
-    given = {key: value for key, value in (config.dataset_params or {}).items() if key != "split"}
-    given = {key: value for key, value in given.items() if "few_shot" not in key}
+    given = {key: value for key, value in (config.dataset_params or {}).items() if "few_shot" not in key}
     return load_datasets(config.dataset_name, **{"subset": config.subset, **given, "split": split})
 
 
-def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig, *, padded: bool = False) -> str:
+def examples_text(rows: Sequence[Given], config: PipelineConfig, *, padded: bool = False) -> str:
     """The instruction and the examples; "" where no row has an input or the template names anything but input and reference.
 
     padded: see `filled`.
@@ -182,20 +182,15 @@ def examples_text(rows: Sequence[Mapping[str, Any]], config: PipelineConfig, *, 
     texts = []
     for row in rows:
         if given := str(row.get("input", "")):
+            fields = {"input": given, "reference": str(row.get("reference", ""))}
             try:
-                reference = str(row.get("reference", ""))
-                fields = {"input": given, "reference": reference}
                 texts.append(filled(config.few_shot_example_template, fields, padded=padded))
             except Exception as error:
                 log.warning("An example was left out: %s: %s", type(error).__name__, error)
     return "".join([config.few_shot_instruction or "", *texts]) if texts else ""
 
 
-def _content(row: Mapping[str, Any]) -> tuple[str, str]:
-    return str(row.get("input", "")), str(row.get("reference", ""))
-
-
-def read_settings(path: Path) -> Mapping[str, Any]:
+def read_settings(path: Path) -> Given:
     """A mapping in a YAML or JSON file. Raises OSError, and ConfigurationError for anything else."""
     text = path.read_text(encoding="utf-8")
     try:

@@ -13,12 +13,14 @@ from evalwright.compat.hret import settings
 from evalwright.compat.hret.config import (
     DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
     DEFAULT_FEW_SHOT_INSTRUCTION,
+    LONG_NAMES,
+    SHOWN_NAMES,
     CotParser,
     log,
     read_settings,
 )
-from evalwright.compat.hret.results import failed_result
-from evalwright.compat.hret.runner import PipelineRunner
+from evalwright.compat.hret.published import texts
+from evalwright.compat.hret.runner import PipelineRunner, failed_result
 from evalwright.compat.hret.scaling import is_default, parser_of
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.core.errors import ConfigurationError
@@ -29,21 +31,14 @@ from evalwright.tasks.files import is_within
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 
-SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "dataset": {"name": "dataset", "subset": "subset", "split": "split", "params": "dataset_params"},
-    "model": {"name": "model", "params": "model_params"},
-    "judge_model": {"name": "judge_model", "params": "judge_params"},
-    "reward_model": {"name": "reward_model", "params": "reward_params"},
-    "scaling": {"name": "scaling_method", "params": "scaling_params"},
-    "evaluation": {"method": "evaluation_method", "params": "evaluator_params"},
-    "few_shot": {
-        "num": "num_few_shot", "split": "few_shot_split", "instruction": "few_shot_instruction",
-        "example_template": "few_shot_example_template",
-    },
-}  # fmt: skip
+SECTIONS: Mapping[str, Mapping[str, str]] = texts()["configuration"]
 """The keys of each section of a configuration file, with the arguments of `run` that they are."""
 VALUES = ("language_penalize", "target_lang", "custom_cot_parser", "scoring")
 """What a file may have besides its sections."""
+_OF_ROLES = (
+    "self", "scoring", "raise_on_error", "model", "model_params", "judge_model", "judge_params", "reward_model", "reward_params",
+)  # fmt: skip
+"""Arguments of `run` that are no fields of a configuration."""
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -98,60 +93,42 @@ class Evaluator:
     ) -> EvaluationResult:
         """One evaluation. What is None has the evaluator's default. What fails as a whole is the metric `pipeline_error`, or is raised
         where raise_on_error says so."""
-        backend = model or self.default_model_backend
-        roles = {
-            "generate_model": (backend, model_params),
-            "judge_model": (judge_model or self.default_judge_backend, judge_params),
-            "reward_model": (reward_model or self.default_reward_backend, reward_params),
+        call = {name: value for name, value in locals().items() if name not in _OF_ROLES}
+        for name in (
+            "split", "scaling_method", "evaluation_method", "num_few_shot", "few_shot_split", "few_shot_instruction",
+            "few_shot_example_template",
+        ):  # fmt: skip
+            if call[name] is None:
+                call[name] = getattr(self, f"default_{name}")
+        if custom_cot_parser is None:
+            call["custom_cot_parser"] = self.default_cot_parser
+        call["target_lang"] = "ko" if target_lang is None else target_lang
+        roles: dict[str, tuple[str | None, dict[str, Any]]] = {
+            "generate_model": (model or self.default_model_backend, model_params or {}),
+            "judge_model": (judge_model or self.default_judge_backend, judge_params or {}),
+            "reward_model": (reward_model or self.default_reward_backend, reward_params or {}),
         }
-        name, params = backend, dict(model_params or {})
-        if any(one is not None for one, _ in list(roles.values())[1:]):
+        config = {LONG_NAMES.get(name, name): value for name, value in call.items()}
+        config["model_backend_name"], config["model_backend_params"] = roles["generate_model"]
+        if roles["judge_model"][0] or roles["reward_model"][0]:
             parts = {
-                role: {"name": one, "params": given or {}} if one else None
-                for role, (one, given) in roles.items()
+                role: {"name": one, "params": params} if one else None
+                for role, (one, params) in roles.items()
             }
-            name, params = "multi", parts
-        names = {
-            "dataset_name": dataset,
-            "subset": subset,
-            "split": _first(split, self.default_split),
-            "model_backend_name": name,
-        }
+            config |= {"model_backend_name": "multi", "model_backend_params": parts}
         try:
-            for role, (one, given) in roles.items():
-                if given and not one and (scoring or self.scoring or settings.scoring()) == "corrected":
+            for role, (one, params) in roles.items():
+                if params and not one and (scoring or self.scoring or settings.scoring()) == "corrected":
                     what = role.removesuffix("_model")
                     raise ConfigurationError(
                         f"{what}_params have no effect without {role}: name one, or leave them out."
                     )
-            runner = PipelineRunner(
-                **names,
-                model_backend_params=params,
-                scaling_method_name=_first(scaling_method, self.default_scaling_method),
-                scaling_params=scaling_params,
-                evaluation_method_name=_first(evaluation_method, self.default_evaluation_method),
-                evaluator_params=evaluator_params,
-                dataset_params=dataset_params,
-                language_penalize=language_penalize,
-                target_lang=_first(target_lang, "ko"),
-                custom_cot_parser=_first(custom_cot_parser, self.default_cot_parser),
-                num_few_shot=_first(num_few_shot, self.default_num_few_shot),
-                few_shot_split=_first(few_shot_split, self.default_few_shot_split),
-                few_shot_instruction=_first(few_shot_instruction, self.default_few_shot_instruction),
-                few_shot_example_template=_first(
-                    few_shot_example_template, self.default_few_shot_example_template
-                ),
-                scoring=scoring or self.scoring,
-            )
+            runner = PipelineRunner(**config, scoring=scoring or self.scoring)
         except Exception as error:
             if raise_on_error:
                 raise
-            return failed_result(names, error)
+            return failed_result({name: config[name] for name in SHOWN_NAMES}, error)
         return runner.run(raise_on_error=raise_on_error)
-
-
-def _first(given: Any, default: Any) -> Any:
-    return default if given is None else given
 
 
 def run_from_config(
@@ -171,32 +148,33 @@ def run_from_config(
         )
     call: dict[str, Any] = {}
     for name, section in config.items():
-        known = SECTIONS.get(name, {})
+        known = SECTIONS.get(name)
         if name in VALUES:
             call[name] = section
-        elif not known:
+        elif known is None:
             log.warning("%s: '%s' has no effect.", config_path, name)
         elif section is not None and not isinstance(section, Mapping):
             raise ConfigurationError(f"{config_path}: '{name}' must be a mapping with {', '.join(known)}.")
-        for key, value in (section or {}).items() if known else ():
-            if key in known:
-                call[known[key]] = value
-            else:
-                log.warning("%s: '%s.%s' has no effect. Known: %s.", config_path, name, key, ", ".join(known))
+        else:
+            for key, value in (section or {}).items():
+                if key in known:
+                    call[known[key]] = value
+                else:
+                    log.warning(
+                        "%s: '%s.%s' has no effect. Known: %s.", config_path, name, key, ", ".join(known)
+                    )
     parser_of(call.get("custom_cot_parser"))
     chosen = call.pop("scoring", None)
-    given = {
-        name: value for name, value in call.items() if value is not None and (value or name != "dataset")
-    }
-    return Evaluator(scoring=scoring or chosen).run(**given)
+    call["dataset"] = call.get("dataset") or None
+    return Evaluator(scoring=scoring or chosen).run(
+        **{name: one for name, one in call.items() if one is not None}
+    )
 
 
 def _proposed(value: Any, folder: Path, at: str = "") -> Iterator[str]:
     """What in a file could run code, send prompts or a key somewhere, or read files elsewhere; a line each."""
-    pairs = (
-        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, one in pairs:
+    pairs = enumerate(value) if isinstance(value, list) else ()
+    for key, one in value.items() if isinstance(value, Mapping) else pairs:
         place = f"{at}.{key}" if at else str(key)
         if one and not _may_set(str(key), one, folder):
             yield f"  {place}: {mask(printable(str(one)))[:300]}"

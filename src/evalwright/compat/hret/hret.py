@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.asking import Native
-from evalwright.compat.hret.config import PipelineConfig, log, read_settings
-from evalwright.compat.hret.models.native import NativeModel
+from evalwright.compat.hret.config import LONG_NAMES, PipelineConfig, log, read_settings
+from evalwright.compat.hret.models import NativeModel
 from evalwright.compat.hret.rows import plain
 from evalwright.compat.hret.runner import PipelineRunner
-from evalwright.compat.hret.utils.util import EvaluationResult, as_json, write_json
+from evalwright.compat.hret.settings import Given, Rows
+from evalwright.compat.hret.utils.util import EvaluationResult, as_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.functions import function_model
+from evalwright.tasks.files import write_text
 from evalwright.trackers import open_trackers
 
 Function = Callable[..., Any]
@@ -27,15 +28,6 @@ __all__ = [
     "EvaluationContext", "HRETConfig", "MetricsTracker", "benchmark", "compare_metric", "compare_models", "configure", "evaluate",
     "evaluation_context", "get_metrics_history", "load_config", "quick_eval", "track_metrics",
 ]  # fmt: skip
-
-_SHORT = {
-    "dataset": "dataset_name",
-    "model": "model_backend_name",
-    "evaluation_method": "evaluation_method_name",
-    "scaling_method": "scaling_method_name",
-    "model_params": "model_backend_params",
-}
-"""What HRET's documents call some fields of a configuration."""
 
 
 @dataclass
@@ -73,7 +65,7 @@ class HRETConfig:
         except (OSError, ConfigurationError) as error:
             log.error("The configuration %s cannot be read: %s", config_path, error)
 
-    def update(self, values: Mapping[str, Any]) -> None:
+    def update(self, values: Given) -> None:
         """Set these; the others are logged."""
         known = {one.name for one in fields(self)}
         for key, value in values.items():
@@ -101,7 +93,7 @@ class MetricsTracker:
     """Metrics of several runs, one after another."""
 
     def __init__(self) -> None:
-        self.metrics_history: list[dict[str, Any]] = []
+        self.metrics_history: Rows = []
         self.current_run_metrics: dict[str, Any] = {}
         self.run_metadata: dict[str, Any] = {}
 
@@ -111,7 +103,7 @@ class MetricsTracker:
         self.current_run_metrics = {}
         self.run_metadata = {"run_name": run_name or f"run_{int(now)}", "start_time": now, **metadata}
 
-    def log_metrics(self, metrics: Mapping[str, Any]) -> None:
+    def log_metrics(self, metrics: Given) -> None:
         """Add to the run's metrics."""
         self.current_run_metrics.update(metrics)
 
@@ -123,7 +115,7 @@ class MetricsTracker:
         self.metrics_history.append(made)
         return made
 
-    def get_history(self) -> list[dict[str, Any]]:
+    def get_history(self) -> Rows:
         """All runs that have ended."""
         return list(self.metrics_history)
 
@@ -135,13 +127,10 @@ class MetricsTracker:
             if metric_name in run["metrics"]
         }
         values = [one for one in found.values() if isinstance(one, int | float) and not isinstance(one, bool)]
-        stats = (
-            {"best": max(values), "worst": min(values), "average": sum(values) / len(values)}
-            if values
-            else None
-        )
-        none = {"best": None, "worst": None, "average": None}
-        return {**found, "_stats": stats or none} if found else {}
+        stats: dict[str, Any] = dict.fromkeys(("best", "worst", "average"))
+        if values:
+            stats = {"best": max(values), "worst": min(values), "average": sum(values) / len(values)}
+        return {**found, "_stats": stats} if found else {}
 
 
 _global_tracker = MetricsTracker()
@@ -151,18 +140,16 @@ class _Function(NativeModel):
     """A function as the model that is evaluated, one call for each prompt, or for lists of them. What it raises fails those samples alone."""
 
     def __init__(self, function: Function) -> None:
-        given = _global_config
-        made = function_model(function)
-        batched = made.signature.batched
-        if batched and given.batch_size:
-            made = function_model(function, batch_size=given.batch_size)
-        elif not batched and given.max_workers:
-            made = function_model(function, concurrency=given.max_workers)
-        self.model = made
-        for name, wanted in (("batch_size", not batched), ("max_workers", batched)):
-            if wanted and getattr(given, name):
-                takes = "lists of prompts" if batched else "one prompt at a time"
-                log.warning("%s has no effect on '%s', which takes %s.", name, made.name, takes)
+        self.model = made = function_model(function)
+        sizes = {"batch_size": _global_config.batch_size, "max_workers": _global_config.max_workers}
+        unused, takes = ("batch_size", "one prompt at a time")
+        if made.signature.batched:
+            unused, takes = "max_workers", "lists of prompts"
+        if sizes.pop(unused):
+            log.warning("%s has no effect on '%s', which takes %s.", unused, made.name, takes)
+        if any(sizes.values()):
+            batch, workers = sizes.get("batch_size"), sizes.get("max_workers")
+            self.model = function_model(function, batch_size=batch, concurrency=workers)
 
     def native(self, *, published: bool) -> Native:
         """As any model; a function whose parameter is called `messages` gets chat messages."""
@@ -180,24 +167,20 @@ class EvaluationContext:
         run_name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        given = {_SHORT.get(key, key): value for key, value in kwargs.items()}
-        dataset = dataset_name or given.pop("dataset_name", None) or _global_config.default_dataset
-        model = model_backend_name or given.pop("model_backend_name", None) or _global_config.default_model
-        method = given.pop("evaluation_method_name", None) or _global_config.default_evaluation_method
-        split = given.pop("split", None) or _global_config.default_split
+        wanted, given = _global_config, {LONG_NAMES.get(key, key): value for key, value in kwargs.items()}
         self.scoring = given.pop("scoring", None)
-        self.config = PipelineConfig(
-            dataset_name=dataset,
-            model_backend_name=model,
-            evaluation_method_name=method,
-            split=split,
-            **given,
-        )
+        for name, value, default in (
+            ("dataset_name", dataset_name, wanted.default_dataset),
+            ("model_backend_name", model_backend_name, wanted.default_model),
+            ("evaluation_method_name", None, wanted.default_evaluation_method),
+            ("split", None, wanted.default_split),
+        ):
+            given[name] = value or given.get(name) or default
+        self.config = PipelineConfig(**given)
         self.metrics_tracker = MetricsTracker()
         self.run_name = run_name
         self.results: list[EvaluationResult] = []
         self.mlops_integrations: list[Callable[[dict[str, Any], list[EvaluationResult]], Any]] = []
-        wanted = _global_config
         self.track = [*(["tensorboard"] if wanted.tensorboard_tracking else ()), *wanted.custom_loggers]
         open_trackers(self.track)
         if wanted.mlflow_tracking:
@@ -206,16 +189,12 @@ class EvaluationContext:
             self.log_to_wandb()
 
     def __enter__(self) -> EvaluationContext:
-        config = self.config
-        self.metrics_tracker.start_run(
-            self.run_name,
-            dataset=config.dataset_name,
-            model=config.model_backend_name,
-            config=config.settings(),
-        )
+        config = self.config.settings()
+        about = {"dataset": config["dataset_name"], "model": config["model_backend_name"], "config": config}
+        self.metrics_tracker.start_run(self.run_name, **about)
         return self
 
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+    def __exit__(self, *raised: Any) -> None:
         ended = self.metrics_tracker.end_run()
         _global_tracker.metrics_history.append(ended)
         if _global_config.auto_save_results and self.results:
@@ -227,7 +206,7 @@ class EvaluationContext:
             except Exception as error:
                 log.error("An integration failed: %s: %s", type(error).__name__, error)
                 failures.append(error)
-        if failures and exc_val is None:
+        if failures and raised[1] is None:
             raise failures[0]
 
     def evaluate(self, model_function: Function) -> EvaluationResult:
@@ -244,9 +223,8 @@ class EvaluationContext:
         results = {}
         for name, function in model_functions.items():
             results[name] = self.evaluate(function)
-            self.metrics_tracker.log_metrics(
-                {f"{name}.{metric}": value for metric, value in results[name].metrics.items()}
-            )
+            named = {f"{name}.{metric}": value for metric, value in results[name].metrics.items()}
+            self.metrics_tracker.log_metrics(named)
         return results
 
     def add_mlops_integration(
@@ -257,34 +235,25 @@ class EvaluationContext:
 
     def log_to_mlflow(self, experiment_name: str | None = None) -> None:
         """Send metrics, parameters and results to MLflow in the end; without it installed, this is logged and nothing is sent."""
-        mlflow = _library("mlflow")
-        if mlflow is None:
-            return
-        if experiment_name:
-            mlflow.set_experiment(experiment_name)
 
-        def send(run: dict[str, Any], results: list[EvaluationResult]) -> None:
+        def send(mlflow: Any, run: dict[str, Any], results: list[EvaluationResult]) -> None:
             with mlflow.start_run(run_name=run["metadata"]["run_name"]):
-                mlflow.log_metrics(_numbers(run["metrics"]))
-                mlflow.log_params(_texts(run["metadata"]["config"]))
+                mlflow.log_metrics(_of_kind(run["metrics"], int | float))
+                mlflow.log_params(_of_kind(run["metadata"]["config"], str | int | float))
                 for number, result in enumerate(results):
                     mlflow.log_dict(plain(result.to_dict()), f"result_{number}.json")
 
-        self.add_mlops_integration(send)
+        mlflow = self._sent_with("mlflow", send)
+        if mlflow and experiment_name:
+            mlflow.set_experiment(experiment_name)
 
     def log_to_wandb(self, project_name: str | None = None) -> None:
         """Send metrics, parameters and results to Weights & Biases in the end; without it installed, this is logged and nothing is sent."""
-        wandb = _library("wandb")
-        if wandb is None:
-            return
 
-        def send(run: dict[str, Any], results: list[EvaluationResult]) -> None:
-            began = wandb.init(
-                project=project_name or "hret-evaluation",
-                name=run["metadata"]["run_name"],
-                config=_texts(run["metadata"]["config"]),
-            )
-            began.log(_numbers(run["metrics"]))
+        def send(wandb: Any, run: dict[str, Any], results: list[EvaluationResult]) -> None:
+            name, config = run["metadata"]["run_name"], _of_kind(run["metadata"]["config"], str | int | float)
+            began = wandb.init(project=project_name or "hret-evaluation", name=name, config=config)
+            began.log(_of_kind(run["metrics"], int | float))
             for number, result in enumerate(results):
                 artifact = wandb.Artifact(f"evaluation_result_{number}", type="result")
                 with artifact.new_file(f"result_{number}.json") as file:
@@ -292,59 +261,40 @@ class EvaluationContext:
                 began.log_artifact(artifact)
             began.finish()
 
-        self.add_mlops_integration(send)
+        self._sent_with("wandb", send)
+
+    def _sent_with(self, name: str, send: Callable[..., None]) -> Any:
+        """The library, once it is to be sent with; None where it is missing."""
+        try:
+            library = import_module(name)
+        except ImportError:
+            log.error("%s is not installed: pip install 'evalwright[%s]'", name, name)
+            return None
+        self.add_mlops_integration(functools.partial(send, library))
+        return library
 
     def save_results(self, filename: str | None = None) -> str:
         """Write all results as JSON into `output_dir`, which is made where it is missing. Returns the path."""
         path = Path(_global_config.output_dir) / (filename or f"hret_results_{int(time.time())}.json")
-        write_json(
-            path,
-            {
-                "run_metadata": self.metrics_tracker.run_metadata,
-                "metrics": self.metrics_tracker.current_run_metrics,
-                "results": [result.to_dict() for result in self.results],
-            },
-        )
+        tracker = self.metrics_tracker
+        saved = {"run_metadata": tracker.run_metadata, "metrics": tracker.current_run_metrics}
+        write_text(path, as_json({**saved, "results": [result.to_dict() for result in self.results]}))
         return str(path)
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    return {key: value for key, value in values.items() if isinstance(value, int | float)}
+def _of_kind(values: Given, kinds: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if isinstance(value, kinds)}
 
 
-def _texts(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if isinstance(value, str | int | float | bool)}
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        log.error("%s is not installed: pip install 'evalwright[%s]'", name, name)
-        return None
-
-
-@contextmanager
-def evaluation_context(
-    dataset_name: str | None = None,
-    model_backend_name: str | None = None,
-    run_name: str | None = None,
-    **kwargs: Any,
-) -> Iterator[EvaluationContext]:
-    """An `EvaluationContext`; `dataset=` and `model=` are names of the first two as well."""
-    with EvaluationContext(dataset_name, model_backend_name, run_name, **kwargs) as context:
-        yield context
+evaluation_context = EvaluationContext
+"""HRET's name for making one; `dataset=` and `model=` are names of the first two as well."""
 
 
 def _decorator(run: Callable[..., Any]) -> Callable[[Function], Callable[..., Any]]:
     """A decorator by which a call of the function becomes `run(function, *arguments)`."""
 
     def decorate(function: Function) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*args: Any, **named: Any) -> Any:
-            return run(function, *args, **named)
-
-        return call
+        return functools.wraps(function)(lambda *args, **named: run(function, *args, **named))
 
     return decorate
 
@@ -369,11 +319,8 @@ def benchmark(
 
     def run(function: Function, *args: Any, **named: Any) -> dict[str, EvaluationResult]:
         found = function(*args, **named)
-        for name in models or ():
-            if name not in found:
-                raise ValueError(
-                    f"'{function.__name__}' returns no function for '{name}': {', '.join(found)}."
-                )
+        for name in set(models or ()) - found.keys():
+            raise ValueError(f"'{function.__name__}' returns no function for '{name}': {', '.join(found)}.")
         wanted = {name: one for name, one in found.items() if not models or name in models}
         with evaluation_context(dataset, run_name=f"benchmark_{function.__name__}", **kwargs) as context:
             return context.benchmark(wanted)
@@ -410,11 +357,7 @@ def compare_models(
         return context.benchmark(model_functions)
 
 
-def get_metrics_history() -> list[dict[str, Any]]:
-    """All runs of contexts, decorators and functions of this module, oldest first."""
-    return _global_tracker.get_history()
-
-
-def compare_metric(metric_name: str) -> dict[str, Any]:
-    """A metric over all of them."""
-    return _global_tracker.compare_runs(metric_name)
+get_metrics_history = _global_tracker.get_history
+"""All runs of contexts, decorators and functions of this module, oldest first."""
+compare_metric = _global_tracker.compare_runs
+"""A metric over all of them."""

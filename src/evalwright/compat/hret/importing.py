@@ -10,6 +10,7 @@ from typing import Any
 
 from evalwright.compat.hret.published import Likelihood
 from evalwright.compat.hret.rows import plain, sample_of, task_name
+from evalwright.compat.hret.settings import Given
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
     digest_of,
@@ -39,7 +40,7 @@ _VALUES = "option_log_probs"
 _GRADES = (1.0, 5.0)
 
 
-def _specs(records: Sequence[SampleRecord], metrics: Mapping[str, Any]) -> list[MetricSpec]:
+def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
     """The metrics of what the samples have: shares, and grades, which are from 1 to 5 where HRET's own judge gave them."""
     pairs = "judge_accuracy" in metrics and "accuracy" not in metrics
     grades = [record.scores[_JUDGED].value for record in records if _JUDGED in record.scores]
@@ -79,73 +80,62 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
         raise RunError(f"'{path}' is nested too deeply.") from None
 
 
-def _results(path: Path) -> Iterator[Mapping[str, Any]]:
+def _results(path: Path) -> Iterator[Given]:
     with opened(path) as read:
         data = parsed(read.read(), str(path))
     several = data.get("results") if isinstance(data, Mapping) else None
     results = several if isinstance(several, list) else [data]
     for place, result in enumerate(results):
         where = f"{path}, result {place + 1}" if len(results) > 1 else str(path)
+        parts = (("metrics", Mapping), ("samples", list), ("info", Mapping))
         if not isinstance(result, Mapping) or not all(
-            isinstance(result.get(key), kind)
-            for key, kind in (("metrics", Mapping), ("samples", list), ("info", Mapping))
+            isinstance(result.get(key), kind) for key, kind in parts
         ):
             raise RunError(f"{where} is no result of HRET: metrics, samples and info are wanted. {_WANTED}")
         if not result["samples"]:
-            why = (
-                result["metrics"].get("pipeline_error")
-                or result["info"].get("error")
-                or "the evaluation was empty"
+            why = result["metrics"].get("pipeline_error") or result["info"].get("error")
+            raise RunError(
+                f"{where} has no samples: {printable(str(why or 'the evaluation was empty'))[:300]}"
             )
-            raise RunError(f"{where} has no samples: {printable(str(why))[:300]}")
-        for number_, sample in enumerate(result["samples"]):
+        for count, sample in enumerate(result["samples"], 1):
             if not isinstance(sample, Mapping):
-                raise RunError(f"{where}, sample {number_ + 1} is not an object.")
+                raise RunError(f"{where}, sample {count} is not an object.")
         yield result
 
 
-def _import(
-    file: Path, result: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]
-) -> Run:
-    info, samples = result["info"], result["samples"]
-    texts = {
-        key: _text(info.get(key))
-        for key in ("dataset_name", "evaluation_method_name", "split", "scaling_method_name")
-    }
+def _import(file: Path, result: Given, out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
+    info, metrics, dataset = (
+        plain(result["info"]),
+        plain(result["metrics"]),
+        _text(result["info"].get("dataset_name")),
+    )
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
-    task = task_name(texts["dataset_name"], texts["evaluation_method_name"])
+    task = task_name(dataset, _text(info.get("evaluation_method_name")))
     identity = fingerprint_of({"imported": digest_of([file]), "result": plain(result)})
     folder = run_folder(out, name, model if name else file.stem, [], taken, identity, alone=alone)
-    records = [_record(task, index, sample) for index, sample in enumerate(samples)]
-    specs = _specs(records, result["metrics"])
+    records = [_record(task, index, sample) for index, sample in enumerate(result["samples"])]
+    specs = _specs(records, metrics)
     columns = [one.scorer for one in specs]
     records = [_counted(record, columns) for record in records]
-    tally = TaskTally(columns, ["subset"], records)
+    rows = [[record.sample.input, list(record.sample.targets)] for record in records]
     part = task_record(
-        tally.result(task, "1", specs),
+        TaskTally(columns, ["subset"], records).result(task, "1", specs),
         FORMAT,
-        description=f"{texts['dataset_name']}; imported from HRET",
-        definition={"info": plain(info)},
-        content_hash=fingerprint_of(
-            {"rows": [[record.sample.input, list(record.sample.targets)] for record in records]}
-        ),
+        description=f"{dataset}; imported from HRET",
+        definition={"info": info},
+        content_hash=fingerprint_of({"rows": rows}),
         scorers=[(one, FORMAT, {}) for one in columns],
         metrics=specs,
         slice_keys=["subset"],
     )
-    imported = {
-        "format": FORMAT,
-        "file": file.name,
-        "info": plain(info),
-        "metrics": plain(result["metrics"]),
-        "notes": _notes(records, result["metrics"], part),
-    }
+    imported = {"format": FORMAT, "file": file.name, "info": info, "metrics": metrics}
+    imported["notes"] = _notes(records, metrics, part)
     whole = run_record(
         folder,
         identity,
         started=started([], [file]),
         model=model,
-        code={"imported": FORMAT, "name": model, "info": plain(info)},
+        code={"imported": FORMAT, "name": model, "info": info},
         tasks=[part],
         configuration={"scoring": "published", "imported": imported},
         seconds=number(info.get("elapsed_time_sec")) or 0.0,
@@ -153,17 +143,15 @@ def _import(
     return write_run(folder, records, lambda: whole)
 
 
-def _record(task: str, index: int, row: Mapping[str, Any]) -> SampleRecord:
+def _record(task: str, index: int, row: Given) -> SampleRecord:
     kept = {key: value for key, value in row.items() if key not in ("prediction", "original_prediction")}
     sample = replace(sample_of(index, kept), row={})
     said = row.get("original_prediction", row.get("prediction"))
     if said is None or row.get("error"):
         failure = Failure("failed", "provider", _text(row.get("error")) or "HRET recorded no prediction.")
         return SampleRecord(task, index, 0, sample, None, {}, failure)
-    text = str(said)
-    answer = Answer(
-        text, prompt=sample.input, responses=(Response(text, finish_reason=_text(row.get("finish_reason"))),)
-    )
+    response = Response(str(said), finish_reason=_text(row.get("finish_reason")))
+    answer = Answer(response.text, prompt=sample.input, responses=(response,))
     return SampleRecord(task, index, 0, sample, answer, _scores(row))
 
 
@@ -174,14 +162,13 @@ def _counted(record: SampleRecord, columns: Sequence[str]) -> SampleRecord:
     return replace(record, score_failures=dict.fromkeys(lacking, why))
 
 
-def _scores(row: Mapping[str, Any]) -> dict[str, Score]:
+def _scores(row: Given) -> dict[str, Score]:
     found = row.get("evaluation")
     verdict = found.get("is_correct") if isinstance(found, Mapping) else row.get("judge_correct")
     scores = {}
     if verdict is None and "evaluation" not in row and _VALUES in (row.get("logits") or ()):
-        with suppress(
-            ScoringError, TypeError, AttributeError, ValueError
-        ):  # `log_likelihood` writes no verdict
+        # `log_likelihood` writes no verdict.
+        with suppress(ScoringError, TypeError, AttributeError, ValueError):
             verdict = Likelihood().score(row).value == 1
     if isinstance(verdict, bool):
         scores[_VERDICT] = Score(float(verdict), "correct" if verdict else "incorrect")
@@ -191,18 +178,16 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Score]:
     return scores
 
 
-def _notes(records: Sequence[SampleRecord], metrics: Mapping[str, Any], part: Mapping[str, Any]) -> list[str]:
+def _notes(records: Sequence[SampleRecord], metrics: Given, part: Given) -> list[str]:
     """What the file says that its samples do not."""
     notes = []
-    failed = sum(record.failure is not None for record in records)
-    if failed:
+    if failed := sum(record.failure is not None for record in records):
         notes.append(f"{failed} samples without a prediction are failures here; HRET counted them as wrong.")
     found = {one["label"]: one["value"] for one in part["metrics"]}
     for name, value in metrics.items():
         if name not in found:
-            notes.append(
-                f"The metric '{printable(str(name))[:60]}' ({printable(str(value))[:60]}) is in the record only."
-            )
+            shown = f"'{printable(str(name))[:60]}' ({printable(str(value))[:60]})"
+            notes.append(f"The metric {shown} is in the record only.")
         elif (told := number(value)) is not None and abs(told - (found[name] or 0.0)) > 1e-6 and not failed:
             notes.append(f"'{name}' is {told:g} in the file, and {found[name]} over its samples.")
     return notes

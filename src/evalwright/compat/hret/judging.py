@@ -1,18 +1,24 @@
-"""The judges of HRET's `llm_judge` as judges of ours: the question is shown, an unread verdict is a failure, pairs are asked in both orders.
+"""HRET's `llm_judge`: what a judge is sent, how its reply is read and what comes of it, faults included; and the same by judges of ours.
 
-Each kind of number has its own scorer: grades (a rubric, K2-Eval's criteria, types of a user), answers compared with a reference, and pairs.
+Corrected, the question is shown, an unread verdict is a failure, pairs are asked in both orders. Each kind of number has its own scorer: grades
+(a rubric, K2-Eval's criteria, types of a user), answers compared with a reference, and pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from evalwright.compat.hret.published_judges import GOLD, K2, PAIR, RUBRIC, Judging
+from evalwright import bounded
+from evalwright.compat.hret.datasets.base import filled
+from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Method, texts
 from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.errors import Failure, RequestFailed, ScoringError
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, ScoringError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, NoScore, Sample, Score
@@ -22,7 +28,179 @@ from evalwright.scorers.judge.pair import FIRST, SAME, SECOND, judge_pair
 from evalwright.scorers.judge.rating import RATING, judge_rating
 from evalwright.scorers.registry import JUDGE
 
-GRADE, CORRECT, WINNER = "judge_score", "judge_correct", "judge_winner"
+RUBRIC, GOLD, PAIR, K2 = "rubric_and_response", "rubric_response_and_gold", "response_comparison", "k2_eval"
+TYPES = (RUBRIC, GOLD, PAIR, K2)
+CORRECT, WINNER = "judge_correct", "judge_winner"
+
+Parser = Callable[[str], Given]
+_RESULT = re.compile(r"\[RESULT\]\s*(\d+(?:\.\d+)?)")
+_FEEDBACK = "Feedback:"
+_MOST = 1e100
+_SCORE = re.compile(r"\[\[score:\s*(\d+(?:\.\d*)?)\]\]")
+_K2_SCORE = re.compile(r"Score:\s*(\d+(?:\.\d+)?)")
+_WINNER = re.compile(r"\[\[([AB])\]\]")
+_STEP = re.compile(r"step:\s*\[(\d+)\]", re.IGNORECASE)
+
+
+def _first(pattern: re.Pattern[str], reply: str, missing: str, of: str = "response") -> str:
+    if found := pattern.search(reply):
+        return found[1]
+    raise ValueError(f"{missing} in {of}: {reply}")
+
+
+def read_rubric(reply: str) -> dict[str, Any]:
+    """`[[score: 3]]`, which no prompt asks for. Raises ValueError, as all of these."""
+    return {"score": float(_first(_SCORE, reply, "No valid score found"))}
+
+
+def read_k2(reply: str) -> dict[str, Any]:
+    """`Score: 3.5`, the first one."""
+    return {"score": float(_first(_K2_SCORE, reply, "No valid score found", "K2-Eval response"))}
+
+
+def read_winner(reply: str, missing: str = "No valid winner found") -> dict[str, Any]:
+    """`[[A]]` or `[[B]]`, the first one."""
+    return {"winner": _first(_WINNER, reply, missing)}
+
+
+def read_gold(reply: str) -> dict[str, Any]:
+    """`[[true]]`, or `[[false]]` with the step that is wrong."""
+    lower = reply.lower()
+    if "[[true]]" in lower:
+        return {"correct": True}
+    if "[[false]]" in lower:
+        step = _STEP.search(reply)
+        return {"correct": False, "step": int(step[1]) if step else None}
+    raise ValueError(f"No valid verdict found in response: {reply}")
+
+
+def from_huggingface(prompt: str, reply: str) -> dict[str, Any]:
+    """What HRET's `huggingface_judge` writes: its score is looked for in the prompt and the reply together."""
+    whole = prompt + reply
+    start = whole.find(_FEEDBACK) + len(_FEEDBACK)
+    found = _RESULT.search(whole, start) if start >= len(_FEEDBACK) else None
+    said = whole[start : found.start()].strip() if found else whole
+    found = found or _RESULT.search(whole)
+    score = float(found[1]) if found else "error"
+    text = f"{_FEEDBACK} {said} [RESULT] {score}" if found else whole
+    written = {"prediction": text, JUDGE_SCORE: score, PENALTY: 1.0}
+    return written | {"_subset_name": "Pointwise", "judge_type": RUBRIC}
+
+
+def _parser(name: str, given: Parser | str) -> Parser:
+    if callable(given):
+        return given
+    try:
+        good = isinstance(given, str) and re.compile(given).groups == 1
+    except (re.error, RecursionError, OverflowError):
+        good = False
+    if not good:
+        raise ConfigurationError(
+            f"The parser of the type of judgement '{name}' is a function or a pattern with one group, not {given!r}."
+        )
+
+    def read(reply: str) -> dict[str, Any]:
+        try:
+            found = bounded.call(_group, given, reply, key=given)
+        except (bounded.LimitExceeded, bounded.Raised) as error:
+            raise ValueError(f"the pattern {given!r}: {error}") from None
+        if found is None:
+            raise ValueError(f"nothing in the reply is like {given!r}")
+        return {"winner": found} if found in ("A", "B") else {"score": float(found)}
+
+    return read
+
+
+def _group(pattern: str, text: str) -> str | None:
+    found = re.search(pattern, text)
+    return str(found[1]) if found else None
+
+
+@dataclass(kw_only=True)
+class Judging(Method):
+    """`llm_judge`. judge_prompts, judge_parsers: of further types by their names. A parser is a function of the reply that gives `score`, `winner`
+    or `correct`, or raises ValueError; or a pattern whose group is a number or A or B."""
+
+    means: ClassVar[Mapping[str, str]] = {"average_judge_score": JUDGE_SCORE}
+
+    default_judge_type: Any = RUBRIC
+    judge_prompts: Mapping[str, str] | None = None
+    judge_parsers: Mapping[str, Parser | str] | None = None
+
+    def __post_init__(self) -> None:
+        self.default = getattr(self.default_judge_type, "value", self.default_judge_type)
+        prompts = {getattr(name, "value", name): one for name, one in (self.judge_prompts or {}).items()}
+        parsers = {getattr(name, "value", name): one for name, one in (self.judge_parsers or {}).items()}
+        self.asked = {name: one.get("asked", one["template"]) for name, one in texts()["judges"].items()}
+        self.asked |= prompts
+        self.parsers = {name: _parser(name, one) for name, one in parsers.items()}
+        self.own = frozenset((*prompts, *parsers))
+        for name in prompts.keys() - {*parsers, *TYPES}:
+            raise ConfigurationError(
+                f"The type of judgement '{name}' needs a parser: judge_parsers={{'{name}': a function of the reply, or a pattern with one group}}."
+            )
+        if self.default not in self.asked:
+            raise ConfigurationError(f"{self.default!r} is not a valid JudgeType: {', '.join(self.asked)}.")
+
+    def type_of(self, row: Given) -> Any:
+        """The type of judgement that a row asks for."""
+        return row.get("judge_type", self.default)
+
+    def prompt(self, row: Given) -> str | None:
+        """What the judge is sent; None where HRET fails to make it, and then loses the row."""
+        kind = self.type_of(row)
+        keys = {"input": "input", "response": "prediction", "response_b": "model_response_b"}
+        keys |= {} if kind == PAIR else {"rubric": "rubric", "gold": "reference"}
+        try:
+            values = {name: row.get(key, "").strip() for name, key in keys.items()}
+            return filled(self.asked[kind], values)
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+            return None
+
+    def read(self, row: Given, reply: str | None, score: Any = None) -> Score:
+        """What a reply comes to. score: a number that the judge itself gives; the only one that counts for a rubric."""
+        kind, parts = self.type_of(row), dict[str, float]()
+        written: dict[str, Any] = {"judge_evaluation": reply}
+        found: Given = {}
+        read = self.parsers.get(kind)
+        try:
+            if read is not None or kind not in (RUBRIC, GOLD):
+                found = (read or {K2: read_k2, PAIR: read_winner}[kind])(reply or "")
+            elif kind == RUBRIC and isinstance(score, int | float):
+                found = {"score": score}
+            why = "" if found else "the reply is not read"
+        except (ValueError, KeyError) as error:
+            why = str(error)[:200]
+        if "score" in found and math.isfinite(found["score"]) and abs(found["score"]) < _MOST:
+            written[JUDGE_SCORE] = found["score"]
+            parts[JUDGE_SCORE] = float(found["score"])
+        right: bool | None = found.get("correct")
+        if "winner" in found:
+            right = row.get("reference") == found["winner"]
+            model = row.get("model_a" if found["winner"] == "A" else "model_b", "unknown")
+            evaluation = {
+                "raw_output": reply,
+                "parsed": {**found, "model_name": model},
+                "winner": found["winner"],
+            }
+            written |= {"evaluation": {**evaluation, "is_correct": right}}
+            written |= {WINNER: found["winner"], CORRECT: right}
+        if right is not None:
+            parts[CORRECT] = float(right)
+        value = parts.get(CORRECT, parts.get(JUDGE_SCORE, 0.0))
+        return Score(value, str(kind), why, parts, {"row": written})
+
+    def lost(self) -> Score:
+        """A row for which there is no prompt."""
+        return Score(0.0, "lost", "no prompt could be made for the judge", {}, {"row": {}})
+
+    def shares_of(self, rows: Iterable[Given]) -> Mapping[str, str]:
+        """The one of pairs, over all rows, where any row is one."""
+        return {"judge_accuracy": CORRECT} if any(self.type_of(row) == PAIR for row in rows) else {}
+
+
+# -- corrected --
+
 _SCALE = (1, 5)
 _BY_RUBRIC = "How well does the answer meet the rubric that follows?"
 _BY_ITSELF = "How well does the answer do what was asked?"
@@ -35,27 +213,25 @@ def judging_of(method: Judging, samples: Sequence[Sample]) -> tuple[list[Scorer]
     """The scorers and metrics for the types of judgement that rows ask for; for the default type where there are no rows."""
     rows = [row_of(one) for one in samples] or [{}]
     kinds = {method.type_of(row) for row in rows}
-    scorers, specs = [], []
-    if kinds - {GOLD, PAIR} or kinds & method.own:
-        scorers.append(_scorer(GRADE, method, _grade))
-        fixed = not kinds & method.own
-        specs.append(
-            MetricSpec("average_judge_score", "mean", GRADE, {"value_range": list(_SCALE)} if fixed else {})
-        )
-    if GOLD in kinds - method.own:
-        scorers.append(_scorer(CORRECT, method, _correct))
+    names = {_scorer_of(kind, method) for kind in kinds}
+    specs = []
+    if JUDGE_SCORE in names:
+        scale = {} if kinds & method.own else {"value_range": list(_SCALE)}
+        specs.append(MetricSpec("average_judge_score", "mean", JUDGE_SCORE, scale))
+    if CORRECT in names:
         specs.append(MetricSpec("accuracy", "accuracy", CORRECT))
-    if PAIR in kinds - method.own:
-        scorers.append(_scorer(WINNER, method, _winner))
-        if any(row.get("reference") in ("A", "B") for row in rows):
-            specs.append(MetricSpec("judge_accuracy", "part-mean", WINNER, {"part": "judge_accuracy"}))
-        specs += [
-            MetricSpec(label, "part-mean", WINNER, {"part": label}) for label in ("win_rate", "same_verdict")
-        ]
-    return scorers, specs
+    if WINNER in names:
+        known = any(row.get("reference") in ("A", "B") for row in rows)
+        labels = (*(["judge_accuracy"] if known else []), "win_rate", "same_verdict")
+        specs += [MetricSpec(label, "part-mean", WINNER, {"part": label}) for label in labels]
+    return [_scorer(name, method) for name in (JUDGE_SCORE, CORRECT, WINNER) if name in names], specs
 
 
-def _scorer(name: str, method: Judging, score: Any) -> Scorer:
+def _scorer_of(kind: str, method: Judging) -> str:
+    return JUDGE_SCORE if kind in method.own else {GOLD: CORRECT, PAIR: WINNER}.get(kind, JUDGE_SCORE)
+
+
+def _scorer(name: str, method: Judging) -> Scorer:
     async def judged(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         row = row_of(sample, answer)
         kind = method.type_of(row)
@@ -65,43 +241,34 @@ def _scorer(name: str, method: Judging, score: Any) -> Scorer:
             )
         if _scorer_of(kind, method) != name:
             return NoScore("another type of judgement")
+        if kind in method.own:
+            return await _own(method, row, ask)
         question = sample.input or str(row.get("input") or "")
         shown = replace(sample, input=question, targets=(), choices=(), gold=(), passages=())
-        found: Scored = await score(
-            method, kind, row, shown, replace(answer, text=str(row.get("prediction") or "")), ask
-        )
-        return found
+        judge = {GOLD: _correct, PAIR: _winner}.get(kind, _grade)
+        return await judge(row, kind, shown, replace(answer, text=str(row.get("prediction") or "")), ask)
 
     options = {"scoring": "corrected", "type": method.default}
     return Scorer(name, "hret", options, judged, True, (JUDGE,), frozenset({"generate"}))
 
 
-def _scorer_of(kind: str, method: Judging) -> str:
-    return GRADE if kind in method.own else {GOLD: CORRECT, PAIR: WINNER}.get(kind, GRADE)
-
-
 def _written(score: Score, value: float, parts: Mapping[str, float], **fields: Any) -> Score:
-    return replace(
-        score, value=value, parts=parts, item={ROW: {"judge_evaluation": score.explanation, **fields}}
-    )
+    item = {ROW: {"judge_evaluation": score.explanation, **fields}}
+    return replace(score, value=value, parts=parts, item=item)
 
 
-async def _grade(
-    method: Judging, kind: str, row: Mapping[str, Any], sample: Sample, answer: Answer, ask: Ask
-) -> Score:
+async def _grade(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
     """The grade on the scale of the type itself. A reference is not shown: it may be the grade that people gave."""
-    if kind in method.own:
-        return await _own(method, row, ask)
     rubric = str(row.get("rubric") or "").strip() if kind == RUBRIC else ""
     wanted = _BY_CRITERIA if kind == K2 else _BY_RUBRIC if rubric else _BY_ITSELF
     found = await judge_rating(
         sample, answer, ask, question=wanted, instructions=rubric, scale=_SCALE, show=("question",)
     )
     grade = found.parts[RATING]
-    return _written(found, grade, {GRADE: grade}, judge_score=grade)
+    return _written(found, grade, {JUDGE_SCORE: grade}, judge_score=grade)
 
 
-async def _own(method: Judging, row: Mapping[str, Any], ask: Ask) -> Score:
+async def _own(method: Judging, row: Given, ask: Ask) -> Score:
     """A type of a user's: the template as it is filled, and its parser. Raises RequestFailed where the reply cannot be parsed."""
     prompt = method.prompt(row)
     if prompt is None:
@@ -110,12 +277,10 @@ async def _own(method: Judging, row: Mapping[str, Any], ask: Ask) -> Score:
             "and {gold} (the reference), and each must be a text in the row."
         )
     response = await ask(JUDGE, Generate(as_prompt(prompt, ask)))
-    reply = separate_reasoning(response).answer
-    found = method.read(row, reply)
-    if not {GRADE, CORRECT} & found.parts.keys():
-        raise RequestFailed(
-            Failure("bad verdict", "judge", f"The verdict of '{JUDGE}' cannot be used: {found.explanation}.")
-        )
+    found = method.read(row, separate_reasoning(response).answer)
+    if not {JUDGE_SCORE, CORRECT} & found.parts.keys():
+        why = f"The verdict of '{JUDGE}' cannot be used: {found.explanation}."
+        raise RequestFailed(Failure("bad verdict", "judge", why))
     return found
 
 
@@ -125,9 +290,7 @@ def as_prompt(text: str, ask: Ask) -> str | tuple[Message, ...]:
     return text if known is not None and "chat" not in known else (Message("user", text),)
 
 
-async def _correct(
-    method: Judging, kind: str, row: Mapping[str, Any], sample: Sample, answer: Answer, ask: Ask
-) -> Score:
+async def _correct(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
     reference = row.get("reference")
     known = replace(sample, targets=() if reference is None else (str(reference),))
     found = await judge_correct(known, answer, ask, instructions=str(row.get("rubric") or "").strip())
@@ -136,24 +299,17 @@ async def _correct(
     return _written(found, found.value, {}, judge_correct=right, evaluation=evaluation)
 
 
-async def _winner(
-    method: Judging, kind: str, row: Mapping[str, Any], sample: Sample, answer: Answer, ask: Ask
-) -> Score:
+async def _winner(row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask) -> Score:
     """The share of both orders in which the judge names the reference; without A or B as the reference, how often the answer wins."""
-    other, reference = str(row.get("model_response_b") or ""), row.get("reference")
-    gold = {"A": 1.0, "B": 0.0}.get(str(reference))
-    found = await judge_pair(
-        replace(sample, targets=(other,)), answer, ask, ties=gold is None, show=("question",)
-    )
-    orders = (found.parts[FIRST], found.parts[SECOND])
-    winner = {1.0: "A", 0.0: "B"}.get(found.value, "tie")
-    parts = {"win_rate": found.value, "same_verdict": found.parts[SAME]}
-    evaluation: dict[str, Any] = {
-        "winner": winner,
-        "parsed": {"winner": winner, "shown_first": orders[0], "shown_second": orders[1]},
-    }
+    other, gold = str(row.get("model_response_b") or ""), {"A": 1.0, "B": 0.0}.get(str(row.get("reference")))
+    pair = replace(sample, targets=(other,))
+    found = await judge_pair(pair, answer, ask, ties=gold is None, show=("question",))
+    orders, value = (found.parts[FIRST], found.parts[SECOND]), found.value
+    winner = {1.0: "A", 0.0: "B"}.get(value, "tie")
+    parts = {"win_rate": value, "same_verdict": found.parts[SAME]}
+    parsed = {"winner": winner, "shown_first": orders[0], "shown_second": orders[1]}
+    evaluation: dict[str, Any] = {"winner": winner, "parsed": parsed}
     fields: dict[str, Any] = {"judge_winner": winner, "evaluation": evaluation}
-    value = found.value
     if gold is not None:
         value = parts["judge_accuracy"] = sum(order == gold for order in orders) / 2
         fields["judge_correct"] = evaluation["is_correct"] = value == 1

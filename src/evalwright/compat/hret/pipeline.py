@@ -6,76 +6,53 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.hret.asking import AS_IT_LIKES, Native, SampleDoor
-from evalwright.compat.hret.config import PipelineConfig, Shots, load_rows
-from evalwright.compat.hret.evaluation.base import ALIASES
-from evalwright.compat.hret.evaluation.built_in import BuiltIn
-from evalwright.compat.hret.models.native import NativeModel
-from evalwright.compat.hret.plugins import ID, METHODS, PluginModel, asked_for, matched, replied
+from evalwright.compat.hret.asking import (
+    AS_IT_LIKES,
+    ID,
+    METHODS,
+    Native,
+    PluginModel,
+    SampleDoor,
+    asked_for,
+    matched,
+    replied,
+)
+from evalwright.compat.hret.config import Shots, load_rows
+from evalwright.compat.hret.evaluation.base import BuiltIn
+from evalwright.compat.hret.models import NativeModel
 from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
-from evalwright.compat.hret.scaling import Backend, CotSettings, strategy_of
-from evalwright.compat.hret.scaling_methods.base import SCALING_REGISTRY
+from evalwright.compat.hret.scaling import strategy_of
+from evalwright.compat.hret.scaling_methods.base import BuiltInMethod
 from evalwright.compat.hret.scoring import scoring_of
+from evalwright.compat.hret.settings import Given, Rows
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
-from evalwright.core.requests import Ability, Reward
+from evalwright.core.requests import Ability, Request, Reward
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
-from evalwright.models.base import Model
 from evalwright.strategies.generate import TARGET
+
+if TYPE_CHECKING:
+    from evalwright.compat.hret.runner import PipelineRunner
 
 JUDGE, REWARD = "judge", "reward"
 _DRAWS = 1000
 """More than a scaling method asks for one prompt: a row with the same prompt has draws of its own."""
 _PROMPT_ALONE = ("self_consistency", "beam_search")
 """The methods of HRET that give the model a prompt in a dict of its own: it sees nothing else of the row, and cannot change it."""
-BUILT_IN = "_evalwright_method"
-"""The attribute by which a class of this package says which method it stands for."""
-
-
-@dataclass
-class Components:
-    """What a configuration names, loaded. roles: who plays them: a plug-in, or a model of this package."""
-
-    config: PipelineConfig
-    published: bool
-    dataset: Any
-    model: Any
-    scaler: Any
-    evaluator: Any
-    roles: Mapping[str, Native | PluginModel]
-    shots: Shots | None = None
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def method(self) -> str:
-        """The evaluation method, by its own name."""
-        name = self.config.evaluation_method_name
-        return ALIASES.get(name, name)
-
-    @property
-    def judge(self) -> str:
-        """The registry name of the judge, "" for none."""
-        given = (self.config.model_backend_params or {}).get("judge_model")
-        named = str(given.get("name")) if isinstance(given, Mapping) else self.config.model_backend_name
-        return named if JUDGE in self.roles else ""
-
-    def model_of(self, role: str) -> Model:
-        """The engine's model of a role."""
-        found = self.roles[role]
-        return found.model if isinstance(found, Native) else found
 
 
 def roles_of(model: Any, name: str, *, published: bool) -> dict[str, Native | PluginModel]:
     """Who generates, judges and rewards: parts of a `multi`, or the one model itself, in every role that it has a method for."""
-    parts = {TARGET: model, JUDGE: None, REWARD: None}
+    parts = {TARGET: model}
     if hasattr(model, "generate_model") and hasattr(model, "judge_model"):
         parts = {
             TARGET: model.generate_model,
@@ -83,197 +60,163 @@ def roles_of(model: Any, name: str, *, published: bool) -> dict[str, Native | Pl
             REWARD: getattr(model, "reward_model", None),
         }
     elif not isinstance(model, NativeModel):
-        parts = {role: model if callable(getattr(model, METHODS[role][0], None)) else None for role in parts}
-    return {
-        role: part.native(published=published)
-        if isinstance(part, NativeModel)
-        else PluginModel(_name_of(part, name), part, role, published=published)
-        for role, part in parts.items()
-        if part is not None
-    }
+        parts = {
+            role: model for role, (method, _) in METHODS.items() if callable(getattr(model, method, None))
+        }
+    made: dict[str, Native | PluginModel] = {}
+    for role, part in parts.items():
+        if isinstance(part, NativeModel):
+            made[role] = part.native(published=published)
+        elif part is not None:
+            shown = type(part).__name__ if name == "multi" else name
+            made[role] = PluginModel(shown, part, role, published=published)
+    return made
 
 
-def task_of(config: PipelineConfig, parts: Components) -> Task:
-    """The configuration as a task. parts: what it names, loaded. Raises ValueError for what cannot be run."""
-    shots = parts.shots = load_rows(config, parts.dataset, parts.published)
-    samples = Rows(config, shots)
+def task_of(call: PipelineRunner) -> Task:
+    """The call as a task. Raises ValueError for what cannot be run."""
+    call.shots = load_rows(call, call.dataset, call.published)
+    samples = RowSamples(call.shots)
     scorers: Sequence[Scorer] = ()
     metrics: Sequence[MetricSpec] = ()
-    if isinstance(parts.evaluator, BuiltIn):
+    if isinstance(call.evaluator, BuiltIn):
         scorers, metrics = scoring_of(
-            parts.method,
-            parts.evaluator.parameters(),
-            published=parts.published,
-            language=config.target_lang if config.language_penalize else None,
-            samples=list(samples),
-            judge=parts.judge,
+            call.method,
+            call.evaluator.parameters(),
+            published=call.published,
+            language=call.target_lang if call.language_penalize else None,
+            samples=samples,
+            judge=call.judge,
         )
-    subset = config.subset if isinstance(config.subset, str) else ""
+    recorded = {name: value for name, value in call.settings().items() if name != "model_backend_params"}
+    subset = call.subset if isinstance(call.subset, str) else ""
     return Task(
-        name=task_name(config.dataset_name, subset, config.evaluation_method_name),
+        name=task_name(call.dataset_name, subset, call.evaluation_method_name),
         samples=samples,
-        strategy=RowStrategy(parts),
-        scorers=tuple(replace(one, function=_with_rows(one, parts)) if one.asks else one for one in scorers),
+        strategy=RowStrategy(call),
+        scorers=tuple(replace(one, function=_with_rows(one, call)) if one.asks else one for one in scorers),
         metrics=tuple(metrics),
         slices=("subset",),
-        definition=definition_of(parts),
+        definition={
+            "source": "hret",
+            "scoring": "published" if call.published else "corrected",
+            "call": plain(recorded),
+            "examples": call.shots.n,
+        },
         order="file",
-        score_as_empty=NO_ANSWER if parts.published else (),
+        score_as_empty=NO_ANSWER if call.published else (),
     )
 
 
-class Rows:
+class RowSamples(list[Sample]):
     """A dataset's rows as samples, in their order. A row is kept whole: as JSON in the metadata, as it was in `row`."""
 
-    def __init__(self, config: PipelineConfig, shots: Shots) -> None:
-        self.rows: list[dict[str, Any]] = []
+    def __init__(self, shots: Shots) -> None:
+        rows = []
         for row in shots.rows:
             prefix = shots.prefix(row)
-            self.rows.append({"input": "", **row, **(_prefixed(row, prefix) if prefix else {})})
+            rows.append({"input": "", **row, **(_prefixed(row, prefix) if prefix else {})})
         seen = Counter[str]()
-        self._samples = []
-        for number, row in enumerate(self.rows):
-            earlier = seen[
-                input_of(row)
-            ]  # so many rows with this input come before it, and each is drawn anew
-            self._samples.append(sample_of(number, row, **({"earlier": earlier} if earlier else {})))
+        for number, row in enumerate(rows):
+            # So many rows with this input come before it, and each is drawn anew.
+            earlier = seen[input_of(row)]
+            self.append(sample_of(number, row, **({"earlier": earlier} if earlier else {})))
             seen[input_of(row)] += 1
-        text = json.dumps([plain(row) for row in self.rows], sort_keys=True, ensure_ascii=False)
+        text = json.dumps([plain(row) for row in rows], sort_keys=True, ensure_ascii=False)
         self.content_hash = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
-    def __len__(self) -> int:
-        return len(self._samples)
 
-    def __getitem__(self, index: int, /) -> Sample:
-        return self._samples[index]
-
-    def __iter__(self) -> Iterator[Sample]:
-        return iter(self._samples)
-
-
-def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _prefixed(row: Given, prefix: str) -> dict[str, Any]:
     given = row.get("input", "")
-    changed: Any = (
-        {**given, "text": prefix + str(given.get("text", ""))} if isinstance(given, Mapping) else None
-    )
-    if isinstance(given, list):  # chat messages: the examples stand in the first turn of the user
-        place = next((at for at, turn in enumerate(given) if turn.get("role") == "user"), None)
+    changed: Any = f"{prefix}{given}"
+    if isinstance(given, Mapping):
+        changed = {**given, "text": prefix + str(given.get("text", ""))}
+    elif isinstance(given, list):  # chat messages: the examples stand in the first turn of the user
         changed = [dict(turn) for turn in given]
-        if place is not None:
-            changed[place]["content"] = f"{prefix}{changed[place].get('content', '')}"
-    return {"input": f"{prefix}{given}" if changed is None else changed, "few_shot_applied": True}
+        if first := next((turn for turn in changed if turn.get("role") == "user"), None):
+            first["content"] = f"{prefix}{first.get('content', '')}"
+    return {"input": changed, "few_shot_applied": True}
 
 
 class RowStrategy:
     """HRET's way to an answer, with what plug-ins changed in the row. A model of this package that fails answers None, where scoring
     is published."""
 
-    def __init__(self, parts: Components) -> None:
-        self.parts = parts
-        config = parts.config
-        target = parts.roles.get(TARGET)
+    def __init__(self, call: PipelineRunner) -> None:
+        self.call = call
+        method, target = call.scaling_method_name, call.roles.get(TARGET)
         native = target if isinstance(target, Native) else None
         self.inner: Strategy
-        if parts.scaler is not None and not hasattr(parts.scaler, BUILT_IN):
-            self.inner = PluginStrategy(parts)
+        if call.scaler is not None and not isinstance(call.scaler, BuiltInMethod):
+            self.inner = PluginStrategy(call)
         else:
-            cot = CotSettings(native.cot, native.trigger, native.parser) if native else CotSettings()
-            backend = Backend(roles=tuple(parts.roles))
-            if native:
-                backend = replace(backend, sampling=native.sampling, one_call=native.one_call, plugin=False)
-            self.inner = strategy_of(
-                config.scaling_method_name,
-                config.scaling_params or {},
-                published=parts.published,
-                cot=cot,
-                backend=backend,
-                known=tuple(SCALING_REGISTRY),
-            )
-            drawn = getattr(self.inner, "sampling", None)
-            several = config.scaling_method_name in ("self_consistency", "best_of_n")
-            if several and backend.sampling.temperature == 0 and drawn is not None and drawn.temperature:
-                note = f"'{config.scaling_method_name}' draws several answers: the temperature is {drawn.temperature}, in place of 0."
-                parts.notes.append(note)
+            params, roles = call.scaling_params or {}, tuple(call.roles)
+            self.inner = strategy_of(method, params, published=call.published, native=native, roles=roles)
+            drawn = getattr(self.inner, "sampling", AS_IT_LIKES).temperature
+            greedy = native is not None and native.sampling.temperature == 0
+            if greedy and drawn and method in ("self_consistency", "best_of_n"):
+                note = f"'{method}' draws several answers: the temperature is {drawn}, in place of 0."
+                call.notes.append(note)
         self.needs = self.inner.needs
-        self.roles: dict[str, frozenset[Ability]] = {
-            role: able for role, able in getattr(self.inner, "roles", {}).items() if role in parts.roles
-        }
-        if isinstance(self.inner, PluginStrategy) and REWARD in parts.roles:
-            self.roles[REWARD] = frozenset({"reward"})
+        needed: Mapping[str, frozenset[Ability]] = getattr(self.inner, "roles", {})
+        self.roles = {role: able for role, able in needed.items() if role in call.roles}
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        parts = self.parts
-        row = dict(sample.row)
-        alone = parts.published and parts.config.scaling_method_name in _PROMPT_ALONE
-        door = SampleDoor(ask, sample, {"input": row.get("input")} if alone else row, parts.roles)
-        if TARGET not in parts.roles:
-            raise RequestFailed(
-                Failure("no model", "configuration", "No model generates: name one besides the judge.")
-            )
+        call, row = self.call, dict(sample.row)
+        method, target = call.scaling_method_name, call.roles[TARGET]
+        alone = call.published and method in _PROMPT_ALONE
+        door = SampleDoor(ask, sample, {"input": row.get("input")} if alone else row, call.roles)
         try:
             answer = await self.inner(sample, door, draw)
         except RequestFailed as error:
-            if not parts.published or isinstance(parts.roles[TARGET], PluginModel):
+            if not call.published or isinstance(target, PluginModel):
                 raise
-            failed: dict[str, Any] = {
-                "prediction": None,
-                "error": error.failure.message,
-                "finish_reason": "error",
-            }
+            failed = {"prediction": None, "error": error.failure.message, "finish_reason": "error"}
             if error.failure.kind == EmptyReply.kind:  # an answer to HRET
                 failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
-        if parts.config.scaling_method_name and parts.published and not alone:
+        if not method:
+            added = {**plain(door.found), **added}
+            if isinstance(target, Native) and target.tells_reason and answer.responses:
+                added.setdefault("finish_reason", answer.responses[-1].finish_reason)
+        elif call.published and not alone:
             kept = {key: value for key, value in door.mutated.items() if key not in ("prediction", ID)}
             added = {**plain(kept), **added}
-            if isinstance(parts.roles[TARGET], PluginModel) and ID not in door.mutated:
+            if isinstance(target, PluginModel) and ID not in door.mutated:
                 added.pop("reward", None)  # HRET leaves it in the copies that the plug-in returned
-        elif not parts.config.scaling_method_name:
-            added = {**plain(door.found), **added}
-            native = parts.roles[TARGET]
-            if (
-                isinstance(native, Native)
-                and native.tells_reason
-                and answer.responses
-                and "finish_reason" not in added
-            ):
-                added["finish_reason"] = answer.responses[-1].finish_reason
-        return replace(answer, strategy={**answer.strategy, ROW: added}) if added else answer
+        changed = added or ROW in answer.strategy
+        return replace(answer, strategy={**answer.strategy, ROW: added}) if changed else answer
 
 
 class PluginStrategy:
     """A scaling method of a user: `apply` of one sample, in a thread of its own; what it asks of its model goes through the engine."""
 
     needs: frozenset[Ability] = frozenset({"generate"})
-    roles: Mapping[str, frozenset[Ability]] = {}
+    roles: Mapping[str, frozenset[Ability]] = {REWARD: frozenset({"reward"})}
 
-    def __init__(self, parts: Components) -> None:
-        self._parts = parts
+    def __init__(self, call: PipelineRunner) -> None:
+        self._call = call
         # Threads that wait for replies are not those that the loop needs for its own work. Published: one sample after another, as HRET.
-        self._threads = ThreadPoolExecutor(1 if parts.published else 16, "evalwright-scaling")
+        self._threads = ThreadPoolExecutor(1 if call.published else 16, "evalwright-scaling")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        config, loop = self._parts.config, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         model = AskedModel(ask, loop, int(sample.metadata.get("earlier", 0)) * _DRAWS)
+        scaler = type(self._call.scaler)(model=model, **(self._call.scaling_params or {}))
         row = {**sample.row, ID: 0}
-        scaler = type(self._parts.scaler)(model=model, **(config.scaling_params or {}))
-        work = loop.run_in_executor(self._threads, copy_context().run, scaler.apply, [row])
-        found = matched(list(await work), 1)[0]
+        returned = await loop.run_in_executor(self._threads, copy_context().run, scaler.apply, [row])
+        found = matched(list(returned), 1)[0]
         if found is None:
-            raise RequestFailed(
-                Failure("bad reply", "model", "The scaling method returned no sample for this one.")
-            )
+            why = "The scaling method returned no sample for this one."
+            raise RequestFailed(Failure("bad reply", "model", why))
         text = found.pop("prediction", "")
         added = {key: value for key, value in found.items() if key not in sample.row}
-        answer = Answer(
-            text=text if isinstance(text, str) else "" if text is None else str(text),
-            prompt=sample.input,
-            responses=tuple(model.responses),
-        )
         if not isinstance(text, str):
             added["prediction"] = text
-        return replace(answer, strategy={ROW: plain(added)}) if added else answer
+        strategy = {ROW: plain(added)} if added else {}
+        said = "" if text is None else str(text)
+        return Answer(said, prompt=sample.input, responses=tuple(model.responses), strategy=strategy)
 
 
 class AskedModel:
@@ -284,63 +227,37 @@ class AskedModel:
         self._loop = loop
         self._first = first
         self._draws: dict[str, int] = {}
-        self.responses: list[Any] = []
+        self.responses: list[Response] = []
 
-    def generate_batch(
-        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:
+    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
         """The inputs with `prediction`, and `logits` where they were asked for. A prompt asked again is another draw."""
-        return list(self._wait(self._generated(inputs, {"return_logits": return_logits, **kwargs})))
-
-    def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
-        """The inputs with `reward`."""
-        return list(self._wait(self._rewarded(inputs)))
-
-    def _wait(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    async def _generated(
-        self, inputs: list[dict[str, Any]], options: Mapping[str, Any]
-    ) -> list[dict[str, Any]]:
-        sampling = replace(AS_IT_LIKES, **asked_for(options))
-        requests = []
+        sampling, requests = replace(AS_IT_LIKES, **asked_for({"return_logits": return_logits, **kwargs})), []
         for one in inputs:
             text = input_of(one)
             draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
             requests.append(sampling.request(text, draw))
-        responses = await asyncio.gather(*(self._ask(TARGET, request) for request in requests))
-        self.responses += responses
-        return [replied(one, response) for one, response in zip(inputs, responses, strict=True)]
+        found = self._asked(TARGET, requests)
+        self.responses += found
+        return [replied(one, response) for one, response in zip(inputs, found, strict=True)]
 
-    async def _rewarded(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        asked = [self._ask(REWARD, Reward(input_of(one), str(one.get("prediction") or ""))) for one in inputs]
-        found = await asyncio.gather(*asked)
+    def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
+        """The inputs with `reward`."""
+        asked = [Reward(input_of(one), str(one.get("prediction") or "")) for one in inputs]
+        found = self._asked(REWARD, asked)
         return [{**one, "reward": reply.values[0]} for one, reply in zip(inputs, found, strict=True)]
 
+    def _asked(self, role: str, requests: Sequence[Request]) -> list[Response]:
+        async def every() -> list[Response]:
+            return await asyncio.gather(*(self._ask(role, request) for request in requests))
 
-def _with_rows(scorer: Scorer, parts: Components) -> Any:
+        return asyncio.run_coroutine_threadsafe(every(), self._loop).result()
+
+
+def _with_rows(scorer: Scorer, call: PipelineRunner) -> Any:
     """A scorer that asks, with the door through which the judge sees a row."""
 
-    async def score(sample: Sample, answer: Answer, ask: Ask) -> Any:
+    def score(sample: Sample, answer: Answer, ask: Ask) -> Any:
         row = {**sample.row, "prediction": answer.text}
-        made = scorer.function(sample, answer, SampleDoor(ask, sample, row, parts.roles))
-        return await made if asyncio.iscoroutine(made) else made
+        return scorer.function(sample, answer, SampleDoor(ask, sample, row, call.roles))
 
     return score
-
-
-def definition_of(parts: Components) -> dict[str, Any]:
-    """The call as the run records it."""
-    config = {
-        name: value for name, value in parts.config.settings().items() if name != "model_backend_params"
-    }
-    return {
-        "source": "hret",
-        "scoring": "published" if parts.published else "corrected",
-        "call": plain(config),
-        "examples": parts.shots.n if parts.shots else 0,
-    }
-
-
-def _name_of(plugin: Any, name: str) -> str:
-    return type(plugin).__name__ if name == "multi" else name

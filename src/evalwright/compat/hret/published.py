@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright import bounded
+from evalwright.compat.hret.settings import Given
 from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
 from evalwright.core.samples import Score
 from evalwright.scorers.text.mathematics import library_says
@@ -28,7 +30,7 @@ _MARKUP = re.compile(r"\*\*|__|~~|`")
 
 
 @cache
-def texts() -> Mapping[str, Any]:
+def texts() -> Given:
     """The table of what HRET sends and looks for."""
     import tomllib
 
@@ -60,12 +62,10 @@ def detected(text: object, language: str) -> float:
 
     Raises MissingExtra.
     """
+    detector = _detectors().create()
     try:
-        detector = _detectors().create()
         detector.append(text)
         return float(detector.detect() == language)
-    except MissingExtra:
-        raise
     except Exception:
         return 0.0
 
@@ -83,21 +83,18 @@ def _detectors() -> Any:
 
 
 def without(patterns: Sequence[str], text: str) -> str:
-    """A text without what some patterns match, worked out in the process with limits. Raises ScoringError."""
-    if not patterns:
-        return text
-    try:
-        return str(bounded.call(_without, tuple(patterns), text, key=tuple(patterns)))
-    except (bounded.LimitExceeded, bounded.Raised) as error:
-        raise ScoringError(
-            f"The patterns {list(patterns)!r} cannot be taken out of a text: {error}"
-        ) from None
+    """A text without what some patterns match. Raises ScoringError."""
+    return _within_limits(_without, patterns, text) if patterns else text
 
 
 def last_group(patterns: Sequence[str], text: str) -> str:
     """The first group of the last match of any pattern, or the match; without one the text. Raises ScoringError."""
+    return _within_limits(_last_group, patterns, text)
+
+
+def _within_limits(work: Callable[..., str], patterns: Sequence[str], text: str) -> str:
     try:
-        return str(bounded.call(_last_group, tuple(patterns), text, key=tuple(patterns)))
+        return str(bounded.call(work, tuple(patterns), text, key=tuple(patterns)))
     except (bounded.LimitExceeded, bounded.Raised) as error:
         raise ScoringError(f"The patterns {list(patterns)!r} cannot be looked for: {error}") from None
 
@@ -119,30 +116,30 @@ def _without(patterns: Sequence[str], text: str) -> str:
 class Method:
     """An evaluation method. shares: metrics that are a share of all samples, by the part that counts; means: those that are a mean of a part."""
 
-    shares: Mapping[str, str] = {"accuracy": VERDICT}
-    means: Mapping[str, str] = {}
+    shares: ClassVar[Mapping[str, str]] = {"accuracy": VERDICT}
+    means: ClassVar[Mapping[str, str]] = {}
+
+    def shares_of(self, rows: Iterable[Given]) -> Mapping[str, str]:
+        """The metrics that are shares."""
+        return self.shares
 
     def parse(self, raw: Any) -> Any:
         """A reply as it is compared; it takes the place of the prediction."""
         return raw
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         """What a sample with its `prediction` is worth."""
         raise NotImplementedError
-
-    def evaluated(self, rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-        """Write into samples, and their metrics; the parsed prediction is there already."""
-        return self.numbers([self.written(row, self.score(row)) for row in rows])
 
     def written(self, row: dict[str, Any], score: Score) -> Score:
         """The score, once its fields stand in the sample."""
         row.update((score.item or {})["row"])
         return score
 
-    def numbers(self, scores: Sequence[Score]) -> dict[str, float]:
+    def numbers(self, rows: Sequence[Given], scores: Sequence[Score]) -> dict[str, float]:
         """The metrics of all samples."""
-        parts = [one.parts for one in scores]
-        found = {label: share([one.get(part, 0.0) for one in parts]) for label, part in self.shares.items()}
+        parts, shares = [one.parts for one in scores], self.shares_of(rows)
+        found = {label: share([one.get(part, 0.0) for one in parts]) for label, part in shares.items()}
         for label, part in self.means.items():
             if values := [one[part] for one in parts if part in one]:
                 found[label] = sum(values) / len(values)
@@ -154,36 +151,29 @@ def share(values: Sequence[float], lost: int = 0) -> float:
     return sum(values) / (len(values) + lost) if values or lost else 0.0
 
 
-def scored(right: bool, written: Mapping[str, Any], parts: Mapping[str, float] | None = None) -> Score:
+def scored(right: bool, written: Given, parts: Mapping[str, float] | None = None) -> Score:
     """A verdict with what HRET writes."""
     label = "correct" if right else "incorrect"
     return Score(float(right), label, "", {VERDICT: float(right), **(parts or {})}, {"row": dict(written)})
 
 
-def _text(raw: Any) -> str:
-    return "" if raw is None else raw if isinstance(raw, str) else str(raw)
-
-
+@dataclass
 class Matching(Method):
     """`string_match`, and with `whole` off `partial_match`. The names of the options are HRET's."""
 
-    def __init__(
-        self,
-        whole: bool,
-        *,
-        ignore_case: bool = True,
-        ignore_punctuation: bool = False,
-        ignore_numbers: bool = False,
-        regexes_to_ignore: Sequence[str] | None = None,
-        extract_final_answer: bool = True,
-        mcqa: bool = True,
-    ) -> None:
-        self.whole, self.mcqa, self.extract = whole, mcqa, extract_final_answer
-        self.ignore_case = ignore_case
-        self.dropped = (string.punctuation if ignore_punctuation else "") + (
-            string.digits if ignore_numbers else ""
-        )
-        self.patterns = tuple(regexes_to_ignore or ())
+    whole: bool
+    _: KW_ONLY
+    ignore_case: bool = True
+    ignore_punctuation: bool = False
+    ignore_numbers: bool = False
+    regexes_to_ignore: Sequence[str] | None = None
+    extract_final_answer: bool = True
+    mcqa: bool = True
+
+    def __post_init__(self) -> None:
+        dropped = string.punctuation if self.ignore_punctuation else ""
+        self.dropped = str.maketrans("", "", dropped + (string.digits if self.ignore_numbers else ""))
+        self.patterns = tuple(self.regexes_to_ignore or ())
         for pattern in self.patterns:
             try:
                 re.compile(pattern)
@@ -196,18 +186,18 @@ class Matching(Method):
         """A text without what is to be ignored, its white space as single spaces."""
         text = without(self.patterns, text)
         text = text.lower() if self.ignore_case else text
-        return " ".join(text.translate(str.maketrans("", "", self.dropped)).split())
+        return " ".join(text.translate(self.dropped).split())
 
     def parse(self, raw: Any) -> str:
-        text = _text(raw)
-        text = final_answer(text) if self.extract else text
+        text = "" if raw is None else str(raw)
+        text = final_answer(text) if self.extract_final_answer else text
         if self.whole:
             lines = [line.strip() for line in _MARKUP.sub("", text).splitlines() if line.strip()]
         else:
             lines = text.strip().splitlines() or [text]
         return self.normalised(lines[0] if lines else "")
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         """Parsed once more, as HRET does. A row without a reference has an empty one in `partial_match`, which every text contains."""
         if self.whole and "reference" not in row:
             raise ScoringError("KeyError: 'reference'")
@@ -216,13 +206,8 @@ class Matching(Method):
         right = said == reference if self.whole else reference in said
         if self.mcqa and isinstance(options, list) and options:
             right = right and reference in [self.normalised(one) for one in options]
-        evaluation = {
-            "normalized_pred": said,
-            "normalized_ref": reference,
-            "is_correct": right,
-            "options": options,
-        }
-        return scored(right, {"evaluation": evaluation})
+        texts = {"normalized_pred": said, "normalized_ref": reference}
+        return scored(right, {"evaluation": {**texts, "is_correct": right, "options": options}})
 
 
 class Likelihood(Method):
@@ -231,7 +216,7 @@ class Likelihood(Method):
     Nothing is written into the sample, whose prediction stays what it was.
     """
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         options = row.get("options", [])
         values = (row.get("logits") or {}).get("option_log_probs")
         said = row.get("prediction", "")
@@ -243,76 +228,60 @@ class Likelihood(Method):
         return scored(said.strip() == reference.strip(), {})
 
 
+@dataclass
 class Mathematics(Method):
     """`math_match`: math-verify on the first line behind a marker. Nothing that it reads nothing in is equal to anything."""
 
-    shares: Mapping[str, str] = {
+    shares: ClassVar[Mapping[str, str]] = {
         "accuracy": VERDICT,
         "parse_failure_rate": "parse_failure",
         "verify_failure_rate": "verify_failure",
     }
 
-    def __init__(
-        self,
-        *,
-        latex_only: bool = True,
-        expr_only: bool = False,
-        extract_final_answer: bool = True,
-        answer_patterns: Sequence[str] | None = None,
-    ) -> None:
-        self.latex, self.expression = latex_only or not expr_only, not latex_only
-        self.extract = extract_final_answer
+    _: KW_ONLY
+    latex_only: bool = True
+    expr_only: bool = False
+    extract_final_answer: bool = True
+    answer_patterns: Sequence[str] | None = None
 
     def extracted(self, text: str) -> str:
         """The first line with text behind the first marker."""
-        if not text or not self.extract:
+        if not text or not self.extract_final_answer:
             return text
         text = final_answer(text)
         return next((line.strip() for line in text.splitlines() if line.strip()), text)
 
-    def score(self, row: Mapping[str, Any]) -> Score:
+    def score(self, row: Given) -> Score:
         said, reference = (self.extracted(str(row.get(key, ""))) for key in ("prediction", "reference"))
-        pred, ref, right = verified(said, reference, self.latex, self.expression)
+        pred, ref, right = verified(
+            said, reference, self.latex_only or not self.expr_only, not self.latex_only
+        )
         unread = pred is None or ref is None
         if unread:
             right = said.strip() == reference.strip()
-        evaluation = {
-            "extracted_pred": said,
-            "extracted_ref": reference,
-            "parsed_pred": pred,
-            "parsed_ref": ref,
-            "is_correct": right,
-            "fallback_used": unread,
-        }
-        return scored(
-            right, {"evaluation": evaluation}, {"parse_failure": float(unread), "verify_failure": 0.0}
-        )
+        texts = {"extracted_pred": said, "extracted_ref": reference, "parsed_pred": pred, "parsed_ref": ref}
+        evaluation = {**texts, "is_correct": right, "fallback_used": unread}
+        failures = {"parse_failure": float(unread), "verify_failure": 0.0}
+        return scored(right, {"evaluation": evaluation}, failures)
 
 
-def verified(
-    said: str, reference: str, latex: bool, expression: bool
-) -> tuple[list[str] | None, list[str] | None, bool]:
+Read = tuple[list[str] | None, list[str] | None, bool]
+
+
+def verified(said: str, reference: str, latex: bool, expression: bool) -> Read:
     """What math-verify reads in two texts, None where it raises, and whether it finds them equal; in the process with limits.
 
     Work that meets the limit of time has read nothing. Raises MissingExtra.
     """
     if not find_spec("math_verify"):
         raise MissingExtra("The method 'math_match'", "math", "math-verify")
-    long = max(len(said), len(reference)) > _LONG
+    seconds = _MATH_SECONDS / (4 if max(len(said), len(reference)) > _LONG else 1)
     try:
-        bounded.call(
-            library_says, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS
-        )  # it takes time to load
-        found: tuple[list[str] | None, list[str] | None, bool] = bounded.call(
-            library_says,
-            said,
-            reference,
-            latex,
-            expression,
-            seconds=_MATH_SECONDS / (4 if long else 1),
-        )
+        # It takes time to load.
+        bounded.call(library_says, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)
+        found: Read = bounded.call(library_says, said, reference, latex, expression, seconds=seconds)
+        return found
     except bounded.LimitExceeded:
         return [], [], False
     except bounded.Raised:
         return None, None, False
-    return found

@@ -10,10 +10,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.hret.settings import Given
 from evalwright.core.samples import Answer, Sample, Score
+
+if TYPE_CHECKING:
+    from evalwright.runs.results import MetricResult
 
 ROW = "row"
 
@@ -21,16 +25,16 @@ ROW = "row"
 def row_of(sample: Sample, answer: Answer | None = None) -> dict[str, Any]:
     """A copy of the sample's dict, with an answer the one that HRET's evaluators get: with `prediction` and what models added."""
     row: dict[str, Any] = copy.deepcopy(dict(sample.metadata.get(ROW, {})))
-    if answer is None:
-        return row
-    row["prediction"] = answer.text
-    if answer.reasoning:
-        row["chain_of_thought"] = answer.reasoning
-    added = answer.strategy.get(ROW, {})
-    return {**row, **copy.deepcopy(dict(added))} if isinstance(added, Mapping) else row
+    return row if answer is None else answered(row, answer)
 
 
-def input_of(row: Mapping[str, Any]) -> str:
+def answered(row: dict[str, Any], answer: Answer) -> dict[str, Any]:
+    """The dict with `prediction` and what models added."""
+    thought = {"chain_of_thought": answer.reasoning} if answer.reasoning else {}
+    return {**row, "prediction": answer.text, **thought, **copy.deepcopy(dict(answer.strategy.get(ROW, {})))}
+
+
+def input_of(row: Given) -> str:
     """The text of a row's input, which may be {"text", "images"} or a list of chat messages."""
     given = row.get("input", "")
     if isinstance(given, Mapping):
@@ -40,7 +44,7 @@ def input_of(row: Mapping[str, Any]) -> str:
     return given if isinstance(given, str) else "" if given is None else str(given)
 
 
-def sample_of(number: int, row: Mapping[str, Any], **more: Any) -> Sample:
+def sample_of(number: int, row: Given, **more: Any) -> Sample:
     """The row as a sample. more: further metadata."""
     options, reference = row.get("options"), row.get("reference")
     choices = tuple(map(str, options)) if isinstance(options, list | tuple) else ()
@@ -70,6 +74,11 @@ def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, An
     for score in scores.values():
         row.update((score.item or {}).get(ROW, {}))
     return row
+
+
+def values_of(metrics: Iterable[MetricResult]) -> dict[str, float]:
+    """The metrics that have a number, by their labels."""
+    return {one.label: one.estimate.value for one in metrics if one.estimate.value == one.estimate.value}
 
 
 def plain(value: Any) -> Any:

@@ -2,46 +2,79 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.config import PipelineConfig
+from evalwright.compat.hret.asking import model_of
+from evalwright.compat.hret.config import PipelineConfig, Shots, log
 from evalwright.compat.hret.datasets import load_datasets
-from evalwright.compat.hret.evaluation import get_evaluator
-from evalwright.compat.hret.evaluation.base import ALIASES
+from evalwright.compat.hret.evaluation.base import BuiltIn, get_evaluator
+from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
-from evalwright.compat.hret.pipeline import Components, roles_of, task_of
-from evalwright.compat.hret.results import failed_result, result_of
+from evalwright.compat.hret.pipeline import JUDGE, REWARD, roles_of, task_of
+from evalwright.compat.hret.published import PENALTY, share
+from evalwright.compat.hret.rows import answered, scored_row, values_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
+from evalwright.compat.hret.scoring import ALIASES
+from evalwright.compat.hret.settings import Given, Rows
+from evalwright.compat.hret.utils.metrics import language_penalizer
 from evalwright.compat.hret.utils.util import EvaluationResult
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import Task
 from evalwright.evaluation.running import evaluate
+from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult
 from evalwright.strategies.generate import TARGET
 
 NO_SAMPLES = "No samples for evaluation after few-shot processing"
 
-__all__ = ["PipelineConfig", "PipelineRunner", "components_of"]
+__all__ = ["PipelineConfig", "PipelineRunner"]
 
 
 @dataclass(eq=False, repr=False)
 class PipelineRunner(PipelineConfig):
     """One evaluation. scoring: `published` or `corrected`; None takes what `set_scoring` chose. instance: an object in place of the named model.
 
-    Raises what the parts raise when they are made: ValueError for a name that is not registered, or for what the dataset forbids.
+    dataset, model (a `multi` where there is a judge or a reward model), scaler (None for one reply to each row) and evaluator are loaded at
+    once, in this order. roles: who plays them: a plug-in, or a model of this package. Raises what the parts raise when they are made:
+    ValueError for a name that is not registered, or for what the dataset forbids.
     """
 
     _: KW_ONLY
     scoring: str | None = None
     instance: Any = None
     track: Sequence[str] = ()
+    shots: Shots = field(init=False)
 
     def __post_init__(self) -> None:
         with settings.using(self.scoring):
             super().__post_init__()
-        self.components = components_of(self, self.scoring, self.instance)
+            self.notes: list[str] = []
+            self.published = settings.is_published()
+            # A parameter that repeats an argument takes its place, where scoring is corrected; HRET raises TypeError.
+            arguments = {"subset": self.subset, "split": self.split}
+            params = self.dataset_params or {}
+            if self.published and (twice := sorted(params.keys() & arguments)):
+                raise TypeError(f"load_datasets() got multiple values for keyword argument '{twice[0]}'")
+            self.dataset = load_datasets(self.dataset_name, **{**arguments, **params})
+            about = self.dataset.info() if callable(getattr(self.dataset, "info", None)) else {}
+            given = dict(self.model_backend_params or {})
+            if self.custom_cot_parser is not None:
+                given["cot_parser"] = parser_of(self.custom_cot_parser, published=self.published)
+            named = self.instance is None
+            self.model = load_model(self.model_backend_name, **given) if named else self.instance
+            self.scaler = self._scaler(about.get("scaling_only"))
+            self.evaluator = self._evaluator(about.get("evaluation_only"))
+            for part in (self.model, getattr(self.model, "generate_model", None)):
+                if isinstance(part, HuggingFaceModel):
+                    part.likelihood = self.method == "log_likelihood"
+            self.roles = roles_of(self.model, self.model_backend_name, published=self.published)
 
     @property
     def config(self) -> PipelineConfig:
@@ -49,24 +82,16 @@ class PipelineRunner(PipelineConfig):
         return self
 
     @property
-    def dataset(self) -> Any:
-        """The dataset."""
-        return self.components.dataset
+    def method(self) -> str:
+        """The evaluation method, by its own name."""
+        return ALIASES.get(self.evaluation_method_name, self.evaluation_method_name)
 
     @property
-    def model(self) -> Any:
-        """The model, a `multi` where there is a judge or a reward model."""
-        return self.components.model
-
-    @property
-    def scaler(self) -> Any:
-        """The scaling method, None for one reply to each row."""
-        return self.components.scaler
-
-    @property
-    def evaluator(self) -> Any:
-        """The evaluator."""
-        return self.components.evaluator
+    def judge(self) -> str:
+        """The registry name of the judge, "" for none."""
+        given = (self.model_backend_params or {}).get("judge_model")
+        named = str(given.get("name")) if isinstance(given, Mapping) else self.model_backend_name
+        return named if JUDGE in self.roles else ""
 
     def run(self, *, raise_on_error: bool = False) -> EvaluationResult:
         """The result; what fails as a whole is its metric `pipeline_error`, or is raised where raise_on_error says so."""
@@ -79,96 +104,150 @@ class PipelineRunner(PipelineConfig):
                 return failed_result(self.names(), error)
 
     def _run(self, began: float) -> EvaluationResult:
-        parts = self.components
-        task = task_of(self, parts)
-        shots = parts.shots
+        task = task_of(self)
         if not len(task.samples):
-            if not parts.published:
+            if not self.published:
                 raise ValueError(f"The dataset '{self.dataset_name}' has no rows to evaluate.")
-            applied = {"num_few_shot_applied": shots.n if shots else 0, "error": NO_SAMPLES}
+            applied = {"num_few_shot_applied": self.shots.n, "error": NO_SAMPLES}
             return EvaluationResult({}, [], {**self.names(), **applied})
-        for role in sorted(task.roles - {TARGET, *parts.roles}):
+        for role in sorted(task.roles - {TARGET, *self.roles}):
             raise ValueError(
-                f"'{parts.method}' asks a model in the role '{role}', and none is named: give {role}_model."
+                f"'{self.method}' asks a model in the role '{role}', and none is named: give {role}_model."
             )
-        used = {role: parts.model_of(role) for role in sorted(task.roles) if role in parts.roles}
-        if TARGET not in parts.roles:
+        if TARGET not in self.roles:
             raise ValueError("No model generates: name one besides the judge and the reward model.")
-        for role in sorted(set(parts.roles) - {TARGET, *used}):
-            note = f"The model for '{role}' has no part in '{parts.method}' and was not asked."
-            parts.notes += [] if parts.published or role not in _named(parts) else [note]
-        (run,) = evaluate(task, parts.model_of(TARGET), roles=used, track=self.track)
-        return result_of(run, task, parts, time.perf_counter() - began)
+        used = {role: model_of(self.roles[role]) for role in sorted(task.roles) if role in self.roles}
+        if not self.published and hasattr(self.model, "judge_model"):
+            for role in sorted({JUDGE, REWARD}.intersection(self.roles) - used.keys()):
+                self.notes.append(f"The model for '{role}' has no part in '{self.method}' and was not asked.")
+        (run,) = evaluate(task, model_of(self.roles[TARGET]), roles=used, track=self.track)
+        return self._result(run, task, time.perf_counter() - began)
 
+    def _scaler(self, only: Any) -> Any:
+        name = self.scaling_method_name
+        if not name:
+            if only is not None:
+                raise ValueError(
+                    f"Dataset '{self.dataset_name}' requires a scaling method from {only}, but scaling_method_name is None."
+                )
+            if self.scaling_params and not self.published:
+                raise ValueError(
+                    "scaling_params have no effect without a scaling method: name one, or leave them out."
+                )
+            return None
+        self._check_allowed("scaling", name, only)
+        if not self.published and name in DRAWN:
+            return None
+        return load_scaling_method(name, model=self.model, **(self.scaling_params or {}))
 
-def components_of(config: PipelineConfig, scoring: str | None = None, model: Any = None) -> Components:
-    """What a configuration names, in the order dataset, model, scaling method, evaluator. Raises ValueError and what the parts raise."""
-    with settings.using(scoring) as chosen:
-        published = chosen == "published"
-        params = dict(config.dataset_params or {})
-        dataset = load_datasets(config.dataset_name, **_dataset_arguments(config, params, published))
-        about = dataset.info() if callable(getattr(dataset, "info", None)) else {}
-        given = dict(config.model_backend_params or {})
-        if config.custom_cot_parser is not None:
-            given["cot_parser"] = parser_of(config.custom_cot_parser, published=published)
-        loaded = model if model is not None else load_model(config.model_backend_name, **given)
-        scaler = _scaler(config, about, loaded, published)
-        evaluator = _evaluator(config, about, loaded, published)
-        method = ALIASES.get(config.evaluation_method_name, config.evaluation_method_name)
-        for part in (loaded, getattr(loaded, "generate_model", None)):
-            if isinstance(part, HuggingFaceModel):
-                part.likelihood = method == "log_likelihood"
-        roles = roles_of(loaded, config.model_backend_name, published=published)
-        return Components(config, published, dataset, loaded, scaler, evaluator, roles)
-
-
-def _dataset_arguments(config: PipelineConfig, params: dict[str, Any], published: bool) -> dict[str, Any]:
-    """A parameter that repeats an argument takes its place, where scoring is corrected; HRET raises TypeError."""
-    arguments: dict[str, Any] = {"subset": config.subset, "split": config.split}
-    twice = sorted(set(params) & set(arguments))
-    if published and twice:
-        raise TypeError(f"load_datasets() got multiple values for keyword argument '{twice[0]}'")
-    return {**arguments, **params}
-
-
-def _scaler(config: PipelineConfig, about: Any, model: Any, published: bool) -> Any:
-    name, only = config.scaling_method_name, about.get("scaling_only")
-    allowed = [only] if isinstance(only, str) and not published else only
-    if not name:
-        if only is not None:
+    def _evaluator(self, only: Any) -> Any:
+        name = self.evaluation_method_name
+        if only is True:
             raise ValueError(
-                f"Dataset '{config.dataset_name}' requires a scaling method from {only}, but scaling_method_name is None."
+                f"Dataset '{self.dataset_name}' requires a specific evaluation method, but no specific methods were provided."
             )
-        if config.scaling_params and not published:
+        self._check_allowed("evaluation", name, None if only is False else only)
+        more = {"model": self.model} if name == "llm_judge" else {}
+        return get_evaluator(name, **more, **(self.evaluator_params or {}))
+
+    def _check_allowed(self, what: str, name: str, only: Any) -> None:
+        """Raise ValueError for a method that the dataset forbids. Text is one name here, where HRET takes it apart: "math" is in "math_match"."""
+        allowed = [only] if isinstance(only, str) and not self.published else only
+        if only is not None and name not in allowed:
             raise ValueError(
-                "scaling_params have no effect without a scaling method: name one, or leave them out."
+                f"Dataset '{self.dataset_name}' only allows {what} methods {only}, but got '{name}'."
             )
-        return None
-    if only is not None and name not in allowed:
-        raise ValueError(
-            f"Dataset '{config.dataset_name}' only allows scaling methods {only}, but got '{name}'."
-        )
-    if not published and name in DRAWN:
-        return None
-    return load_scaling_method(name, model=model, **(config.scaling_params or {}))
+
+    # -- the run in HRET's words --
+
+    def _result(self, run: Run, task: Task, seconds: float) -> EvaluationResult:
+        """Where nothing was answered, the metric is `pipeline_error`: why the first sample failed."""
+        found, records = run.task(task.name), list(run.samples())
+        info = self._info(run, seconds) | {"n_failed": found.n_failed}
+        samples = [self._sample(record, task) for record in records]
+        failures = [record.failure or next(iter(record.score_failures.values()), None) for record in records]
+        if failures[0] is not None and all(failures):
+            info |= {"status": "failed", "error": failures[0].message}
+            return EvaluationResult({"pipeline_error": failures[0].message}, samples, info, run)
+        metrics: dict[str, Any]
+        if isinstance(self.evaluator, BuiltIn):
+            metrics = values_of(found.metrics)
+            if not self.published:
+                # A metric of nothing is there all the same: None.
+                metrics = {**dict.fromkeys(one.label for one in found.metrics), **metrics}
+                info |= _numbers(found.metrics, found.slices.get("subset", {}))
+        else:
+            metrics, samples, more = self._by_plugin(samples)
+            info = {**more, **info}
+        for name in () if self.published else ("n_failed", "n_undecided"):
+            if count := getattr(found, name):
+                metrics[name] = count
+        if self.dataset_name == "benchhub" and (details := benchmark_details(samples)):
+            info["benchmark_details"] = details
+        return EvaluationResult(metrics, samples, info, run)
+
+    def _info(self, run: Run, seconds: float) -> dict[str, Any]:
+        notes = [*getattr(self.dataset, "notes", []), *self.shots.notes, *self.notes]
+        return {
+            **self.names(),
+            "scaling_method_name": self.scaling_method_name,
+            "evaluation_method_name": self.evaluation_method_name,
+            "elapsed_time_sec": seconds,
+            "num_few_shot_configured": self.num_few_shot,
+            "num_few_shot_applied": self.shots.n,
+            "few_shot_source_split": self.shots.source,
+            "language_penalize_enabled": self.language_penalize,
+            "target_lang_for_penalty": self.target_lang if self.language_penalize else None,
+            **({"notes": notes} if notes else {}),
+            "scoring": "published" if self.published else "corrected",
+            "run": str(run.folder),
+            "model": run.model,
+        }
+
+    def _sample(self, record: SampleRecord, task: Task) -> dict[str, Any]:
+        """The sample's dict. Its objects are those of the dataset, of which the record has only the texts."""
+        row = copy.deepcopy(dict(task.samples[record.index].row))
+        if record.answer is not None:
+            row = answered(row, record.answer)
+            raw = [one.text for one in record.answer.responses]
+            if not self.published and raw:
+                row["raw_responses"] = raw
+        if record.failure is not None:
+            row |= {"prediction": None, "error": record.failure.message, "finish_reason": "error"}
+        scored_row(row, record.scores)
+        if record.undecided:
+            row["undecided"] = next(iter(record.undecided.values())).explanation
+        failures = [failure.message for failure in record.score_failures.values()]
+        return {**row, "score_error": failures[0]} if failures else row
+
+    def _by_plugin(self, samples: Rows) -> tuple[dict[str, Any], Rows, Given]:
+        """What a user's evaluator makes of copies of the samples, and the language penalty as HRET adds it."""
+        lost = [sample for sample in samples if not self.published and sample.get("error")]
+        given = [copy.deepcopy(sample) for sample in samples if self.published or not sample.get("error")]
+        found = self.evaluator.evaluate(given, model=self.model)
+        metrics, made = dict(found.get("metrics", {})), list(found.get("samples", given))
+        if self.language_penalize:
+            for sample in made:
+                raw = sample.get("original_prediction", sample.get("prediction", ""))
+                sample[PENALTY] = language_penalizer(raw, target_lang=self.target_lang)
+            metrics[f"{PENALTY}_average"] = share([sample[PENALTY] for sample in made])
+        return metrics, [*made, *lost], found.get("info", {})
 
 
-def _evaluator(config: PipelineConfig, about: Any, model: Any, published: bool) -> Any:
-    name, only = config.evaluation_method_name, about.get("evaluation_only")
-    if only is True:
-        raise ValueError(
-            f"Dataset '{config.dataset_name}' requires a specific evaluation method, but no specific methods were provided."
-        )
-    # A string is a part of itself in HRET: "math" allows "math_match" there, and here only itself.
-    allowed: Collection[str] = [only] if isinstance(only, str) and not published else only or ()
-    if only is not None and not isinstance(only, bool) and name not in allowed:
-        raise ValueError(
-            f"Dataset '{config.dataset_name}' only allows evaluation methods {only}, but got '{name}'."
-        )
-    more = {"model": model} if name == "llm_judge" else {}
-    return get_evaluator(name, **more, **(config.evaluator_params or {}))
+def failed_result(names: Given, error: Exception) -> EvaluationResult:
+    """The result of an evaluation that failed as a whole. names: what it was of."""
+    log.error("The evaluation failed: %s: %s", type(error).__name__, error)
+    info = {**names, "error": f"Pipeline failed: {error}", "error_message": str(error), "status": "failed"}
+    return EvaluationResult({"pipeline_error": str(error)}, [], info)
 
 
-def _named(parts: Components) -> set[str]:
-    """The roles that were asked for by name, besides the model itself."""
-    return {"judge", "reward"} if hasattr(parts.model, "judge_model") else set()
+def _numbers(metrics: Any, subsets: Mapping[str, tuple[MetricResult, ...]]) -> dict[str, Any]:
+    """Intervals, of how many samples a metric is, between which bounds it is where samples are missing, and the metrics of every subset."""
+    known = {one.label: one.estimate for one in metrics if not math.isnan(one.estimate.value)}
+    found = {
+        "intervals": {label: [one.low, one.high] for label, one in known.items()},
+        "counts": {label: one.n for label, one in known.items()},
+        "bounds": {label: list(one.bounds) for label, one in known.items() if one.bounds},
+        "subset_metrics": {name: values_of(several) for name, several in subsets.items()},
+    }
+    return {name: one for name, one in found.items() if one or name == "intervals"}

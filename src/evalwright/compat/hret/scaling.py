@@ -4,96 +4,88 @@
 |---|---|
 | `published` | HRET's own arithmetic and prompts: equal votes go to the first, the sum of log-probabilities chooses among draws, beams of one token a step |
 | `corrected` | the native strategies: votes over what answers say, the mean of log-probabilities or a reward model, the model's own beam search (a plug-in's by steps) |
+
+A row that occurs several times in a data set is drawn anew each time, as in HRET, where `sample.metadata["earlier"]` says how many rows
+with the same prompt come before it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from typing import Any, cast
 
-from evalwright.compat.hret.draws import (
-    PROMPT_COT,
-    PUBLISHED,
-    SUMS,
-    Backend,
-    Beams,
-    CotSettings,
-    Parser,
-    Published,
-    appended,
-    earlier,
-)
-from evalwright.compat.hret.registry import Unknown, check_parameters
-from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError
-from evalwright.core.requests import Ability
+from evalwright.compat.hret.asking import Native, Parser
+from evalwright.compat.hret.published import final_answer, texts
+from evalwright.compat.hret.rows import ROW, input_of
+from evalwright.compat.hret.settings import Given, Unknown, check_parameters
+from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
+from evalwright.compat.hret.utils.util import _load_function
+from evalwright.core.asking import Ask, options_of
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
+from evalwright.core.outcomes import ANSWERED, outcome_of
+from evalwright.core.requests import Ability, Reward
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Strategy
+from evalwright.models.base import Model
+from evalwright.scorers.reading import reader
+from evalwright.strategies.generate import TARGET
 from evalwright.strategies.registry import Setup, bind
-
-__all__ = ["DRAWN", "METHODS", "Backend", "CotSettings", "parser_of", "strategy_of"]
 
 logger = logging.getLogger("evalwright")
 
-METHODS = ("self_consistency", "best_of_n", "beam_search")
-"""What HRET has; its documents list `DRAWN` too, which it does not have."""
-DRAWN: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "greedy": ("greedy", {}),
-    "temperature_sampling": ("temperature", {"temperature": "temperature"}),
-    "top_k": ("top-k", {"k": "k", "top_k": "k", "temperature": "temperature"}),
-    "top_p": ("top-p", {"p": "p", "top_p": "p", "temperature": "temperature"}),
-}
-PARAMETERS: Mapping[str, Mapping[str, Any]] = {
-    "self_consistency": {
-        "n_paths": 5, "aggregator_fn": None, "prompt_cot": None, "use_default_parser": True,
-    },
-    "best_of_n": {"n": 5},
-    "beam_search": {"beam_size": 4, "max_tokens": 50, "agg_strategy": "sum"},
-}  # fmt: skip
+PROMPT_COT = "\nLet's think step by step.\n"
+DRAWN: Mapping[str, Given] = texts()["drawn"]
+"""What HRET's documents list and it does not have, with our strategies and their options."""
 WITHOUT_EFFECT = ("batch_size", "num_iterations", "use_cot")
 """Parameters that HRET's documents name and that change no answer: batches are the engine's work."""
 DEFAULT_PARSER = "default_cot_parser"
-NO_CHAIN = CotSettings()
-OF_A_PLUGIN = Backend()
+SUMS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "sum": sum, "max": max, "mean": lambda scores: sum(scores) / len(scores),
+}  # fmt: skip
 _PENALTIES = {"sum": 0.0, "mean": 1.0}
+_PLUGIN = Native(cast(Model, None))
 
 
 def strategy_of(
     method: str | None,
-    params: Mapping[str, Any],
+    params: Given,
     *,
     published: bool,
-    cot: CotSettings = NO_CHAIN,
-    backend: Backend = OF_A_PLUGIN,
-    known: Collection[str] = METHODS,
+    native: Native | None = None,
+    roles: Collection[str] = (),
 ) -> Strategy:
     """The strategy of a scaling method of HRET, None for one reply to each row.
 
-    known: all names that the registry has, for the message. Raises ValueError for an unknown method or a published parameter that HRET
+    native: the model that answers, None for a class of a user, which asks for its own chain of thought and has no beams. roles: that the run
+    has. Raises ValueError for an unknown method or a published parameter that HRET
     refuses, ConfigurationError for what a corrected run cannot use.
     """
+    model = native or _PLUGIN
     if not method:
-        if published:
-            return Published(backend, cot)
-        return _Parsed(bind("single-draw", _setup(backend, cot)), cot)
+        return _Published(_alone, model, roles) if published else _native("single-draw", model)
     if method not in METHODS and (published or method not in DRAWN):
         if published:
-            raise ValueError(f"Unknown scaling method: {method}. Available: {list(known)}")
-        raise Unknown("scaling method", method, [*known, *DRAWN])
-    if published:
-        given = {**PARAMETERS[method], **{key: params[key] for key in PARAMETERS[method] if key in params}}
-        return PUBLISHED[method](backend, cot, **given)
+            raise ValueError(f"Unknown scaling method: {method}. Available: {list(METHODS)}")
+        raise Unknown("scaling method", method, [*METHODS, *DRAWN])
     if method in DRAWN:
-        name, options = DRAWN[method]
+        options = DRAWN[method]["options"]
         _check_known(method, params, options)
-        setup = _setup(backend, cot)
         named = {options[key]: value for key, value in params.items() if key in options}
-        return _Parsed(bind(name, setup, named), cot)
-    return _corrected(method, _checked(method, params), backend, cot)
+        return _native(DRAWN[method]["strategy"], model, **named)
+    defaults: Given = METHODS[method].__kwdefaults__
+    given = {**defaults, **{key: value for key, value in params.items() if key in defaults}}
+    if not published:
+        _check_known(method, params, defaults)
+        return _corrected(method, given, model, roles, plugin=native is None)
+    if given.get("agg_strategy", "sum") not in SUMS:
+        raise ValueError(f"Unknown aggregation strategy: {given['agg_strategy']}")
+    return _Published(METHODS[method], model, roles, plugin=native is None, **given)
 
 
 def is_default(value: Any) -> bool:
@@ -108,8 +100,6 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
     published: HRET's own parser reads by the scoring that is said here, whoever calls it; None leaves it to what is set then. What cannot
     be imported is published that parser, as in HRET. Raises ConfigurationError.
     """
-    from evalwright.compat.hret.utils.prompt_template import default_cot_parser
-
     default = default_cot_parser if published is None else partial(default_cot_parser, published=published)
     if is_default(value) or value is default_cot_parser:
         return cast(Parser, default)
@@ -119,9 +109,8 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
         raise ConfigurationError(
             f"A parser is a function or its name as package.module.function, not {value!r}."
         )
-    module, _, name = str(value).rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        return _load_function(value)
     except (ImportError, AttributeError, ValueError) as error:
         if published:
             logger.warning("The parser %r cannot be imported (%s): the default one is used.", value, error)
@@ -129,110 +118,280 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
         raise ConfigurationError(
             f"The parser {value!r} cannot be imported: {error}. Give it as package.module.function."
         ) from None
-    if not callable(found):
-        raise ConfigurationError(f"The parser {value!r} is not a function.")
-    return cast(Parser, found)
 
 
-class _Parsed:
+def _check_known(method: str, params: Given, known: Collection[str]) -> None:
+    for name in WITHOUT_EFFECT:
+        if name in params:
+            logger.warning("The parameter '%s' of '%s' has no effect.", name, method)
+    others = (name for name in params if name not in WITHOUT_EFFECT)
+    check_parameters(f"the scaling method '{method}'", others, known)
+
+
+def _earlier(sample: Sample) -> int:
+    return int(sample.metadata.get("earlier", 0))
+
+
+def _prompt_of(sample: Sample) -> str:
+    return input_of(sample.metadata.get(ROW, {}))
+
+
+# -- published --
+
+
+class _Published:
+    """HRET's arithmetic. form: what is drawn of one sample, and how that becomes the answer. strict: beams need log-probabilities."""
+
+    needs: frozenset[Ability] = frozenset({"generate"})
+
+    def __init__(
+        self,
+        form: Callable[..., Awaitable[Answer]],
+        model: Native,
+        roles: Collection[str],
+        *,
+        plugin: bool = False,
+        strict: bool = False,
+        **given: Any,
+    ) -> None:
+        self.form, self.model, self.plugin, self.strict, self.given = form, model, plugin, strict, given
+        self.sampling, self.all_roles = model.sampling, roles
+        rewards = form is _best and "reward" in roles
+        self.roles: Mapping[str, frozenset[Ability]] = {"reward": frozenset({"reward"})} if rewards else {}
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """The answer that the form makes."""
+        return await self.form(_Draws(self, ask, _prompt_of(sample), draw + _earlier(sample)), **self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """Replies to one sample. number: of the sample's first draw, where each has one."""
+
+    of: _Published
+    ask: Ask
+    prompt: str
+    number: int
+
+    async def one(self, prompt: str, number: int, **settings: Any) -> tuple[Response, str, str]:
+        """One reply, its reasoning and its answer as the parser reads them; the whole text where the parser fails."""
+        model = self.of.model
+        if model.cot and model.trigger:
+            prompt += f"\n{model.trigger}\n"
+        response = await self.ask(TARGET, replace(model.sampling, **settings).request(prompt, number))
+        if not model.cot or model.parser is None:
+            return response, "", response.text
+        try:
+            thought, said = model.parser(response.text)
+        except Exception:
+            return response, "", response.text
+        return response, str(thought or ""), str(said)
+
+    async def several(self, prompt: str, n: int, **settings: Any) -> list[tuple[Response, str, str]]:
+        """n replies."""
+        asked = (self.one(prompt, self.number * n + place, **settings) for place in range(n))
+        return list(await asyncio.gather(*asked))
+
+    def log_probabilities(self) -> dict[str, Any]:
+        """The setting that asks for them, where it reaches the model."""
+        wanted = self.of.model.one_call and "top_logprobs" in options_of(self.ask, TARGET)
+        return {"top_logprobs": 0} if wanted else {}
+
+
+async def _alone(draws: _Draws) -> Answer:
+    """One reply."""
+    response, thought, said = await draws.one(draws.prompt, draws.number)
+    return Answer(said, reasoning=thought, prompt=draws.prompt, responses=(response,))
+
+
+async def _voted(
+    draws: _Draws,
+    *,
+    n_paths: int = 5,
+    aggregator_fn: Callable[[list[str]], Any] | None = None,
+    prompt_cot: str | None = None,
+    use_default_parser: bool = True,
+) -> Answer:
+    """HRET's self-consistency: the answers after the first mark of one, voted on as texts; equal votes go to the first."""
+    prompt = draws.prompt + (prompt_cot or PROMPT_COT)
+    found = await draws.several(prompt, n_paths)
+    candidates = [final_answer(said) if use_default_parser else said.strip() for _, _, said in found]
+    final = aggregator_fn(candidates) if aggregator_fn else most_common(candidates)
+    chosen = candidates.index(final) if final in candidates else None
+    return _formed("self_consistency", final, prompt, [one[0] for one in found], chosen)
+
+
+def most_common(candidates: Sequence[str]) -> str:
+    """The text that occurs most often, the first of several; "" of none."""
+    return Counter(candidates).most_common(1)[0][0] if candidates else ""
+
+
+async def _best(draws: _Draws, *, n: int = 5) -> Answer:
+    """HRET's best of n: the first draw with the highest reward, or with the highest sum of log-probabilities; the row has the reward of the last.
+
+    Where a judge is there and no reward model, every draw counts 0, and so the first is taken.
+    """
+    rewards, alike = bool(draws.of.roles), "judge" in draws.of.all_roles
+    # HRET does not ask for log-probabilities here: its own back ends give them, and a class of a user as it likes.
+    settings = {} if rewards or alike or draws.of.plugin else draws.log_probabilities()
+    found = await draws.several(draws.prompt, n, **settings)
+    worths = [0.0] * len(found)
+    if rewards:
+        asked = (draws.ask("reward", Reward(draws.prompt, said)) for _, _, said in found)
+        worths = [response.values[0] for response in await asyncio.gather(*asked)]
+    elif not alike:
+        worths = [sum(token.log_prob for token in response.tokens) for response, _, _ in found]
+    chosen = max(range(len(worths)), key=worths.__getitem__, default=None)
+    text = "" if chosen is None else found[chosen][2]
+    row = {"reward": worths[-1]} if rewards and worths else {}
+    return _formed("best_of_n", text, draws.prompt, [one[0] for one in found], chosen, row, worths=worths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beam:
+    text: str = ""
+    scores: tuple[float, ...] = ()
+    ended: bool = False
+
+
+async def _beams(
+    draws: _Draws, *, beam_size: int = 4, max_tokens: int = 50, agg_strategy: str = "sum"
+) -> Answer:
+    """HRET's beams: in each step one token is asked for behind each of `beam_size` texts; equal texts become one.
+
+    A text ends at a token that is blank; of those that ended the one with the highest score is taken, and 0 is the score of one without
+    log-probabilities, or strictly a failure.
+    """
+
+    def score(beam: _Beam) -> float:
+        if not beam.scores and beam.text and draws.of.strict:
+            why = "The model's replies have no log-probabilities to keep beams by."
+            raise RequestFailed(Failure("bad reply", "model", why))
+        return SUMS[agg_strategy](beam.scores) if beam.scores else 0.0
+
+    settings = {"max_tokens": 1} if draws.of.model.one_call else {}
+    settings |= draws.log_probabilities()
+    beams, ended, responses = [_Beam()] * beam_size, list[_Beam](), list[Response]()
+    numbers = Counter[str]()  # how often this text was asked for: each time is a draw of its own
+    first = draws.number * beam_size * max(1, max_tokens)
+    for step in range(1, max_tokens + 1):
+        going = [beam for beam in beams if not beam.ended]
+        if not going:
+            break
+        going = (going * (beam_size // len(going) + 1))[:beam_size]
+        asked, grown = [], []
+        for beam in going:
+            asked.append(draws.one(draws.prompt + beam.text, first + numbers[beam.text], **settings))
+            numbers[beam.text] += 1
+        for beam, (response, _, said) in zip(going, await asyncio.gather(*asked), strict=True):
+            responses.append(response)
+            scores = (*beam.scores, *(token.log_prob for token in response.tokens[:1]))
+            grown.append(_Beam(beam.text + said, scores, not said.strip() or step == max_tokens))
+        ended += [beam for beam in grown if beam.ended]
+        different = {beam.text: beam for beam in reversed(grown)}
+        firsts = [different[text] for text in dict.fromkeys(beam.text for beam in grown)]
+        beams = sorted(firsts, key=score, reverse=True)[:beam_size]
+    best = max(ended or beams, key=score, default=_Beam())
+    return _formed("beam_search", best.text, draws.prompt, responses, None)
+
+
+METHODS: Given = {"self_consistency": _voted, "best_of_n": _best, "beam_search": _beams}
+"""What HRET has; the defaults of its parameters are those of the functions."""
+
+
+def _formed(
+    name: str,
+    text: Any,
+    prompt: str,
+    responses: Sequence[Response],
+    chosen: int | None,
+    row: Given | None = None,
+    **more: Any,
+) -> Answer:
+    """The Answer, the response that it is from at the end of all: an answer's outcome is that of its last response."""
+    places = sorted(
+        range(len(responses)), key=lambda place: (place == chosen, outcome_of(responses[place]) == ANSWERED)
+    )
+    row = {**(row or {}), **({} if isinstance(text, str) else {"prediction": text})}
+    record = {"name": name, "chosen": chosen, **more, **({ROW: row} if row else {})}
+    said = "" if text is None else str(text)
+    return Answer(said, prompt=prompt, responses=tuple(responses[place] for place in places), strategy=record)
+
+
+# -- corrected --
+
+
+class _Native:
     """A native strategy, its answers read by the parser of a chain of thought."""
 
-    def __init__(self, inner: Strategy, cot: CotSettings) -> None:
+    def __init__(self, inner: Any, model: Native) -> None:
         self.inner = inner
-        self.needs = inner.needs
+        self.needs: frozenset[Ability] = inner.needs
         self.roles: Mapping[str, frozenset[Ability]] = getattr(inner, "roles", {})
-        self.render = getattr(inner, "render", None)
         self.sampling = getattr(inner, "sampling", None)
-        self._parse = cot.parser if cot.enabled else None
+        self._parse = model.parser if model.cot else None
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer; a parser that fails is a failure of the sample."""
-        answer = await self.inner(sample, ask, draw + earlier(sample))
+        answer: Answer = await self.inner(sample, ask, draw + _earlier(sample))
         if self._parse is None:
             return answer
         thought, text = self._parse(answer.text)
         return replace(answer, text=str(text), reasoning=str(thought or "") or answer.reasoning)
 
 
-def _setup(backend: Backend, cot: CotSettings, trigger: str = "") -> Setup:
-    """What a native strategy is given. One chain of thought is asked for, not two."""
-    asked = f"\n{cot.trigger}\n" if cot.enabled and cot.trigger else trigger
-    render = backend.render
-    return Setup(
-        lambda sample: appended(render(sample), asked) if asked else render(sample),
-        backend.sampling,
-        reader=lambda use: backend.read if use is None else use,
+def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Strategy:
+    """One of our strategies. One chain of thought is asked for, not two. Several draws at temperature 0, HRET's default, would all be the
+    same, so that 0.7 is taken."""
+    asked = f"\n{model.trigger}\n" if model.cot and model.trigger else trigger
+    sampling = model.sampling
+    if name in ("self-consistency", "best-of-n") and sampling.temperature == 0:
+        sampling = replace(sampling, temperature=0.7)
+    setup = Setup(
+        lambda sample: _prompt_of(sample) + asked, sampling, reader=lambda use: _read if use is None else use
     )
+    return _Native(bind(name, setup, options), model)
 
 
-def _corrected(method: str, given: Mapping[str, Any], backend: Backend, cot: CotSettings) -> Strategy:
-    """The native strategy that a method of HRET stands for."""
-    if method == "self_consistency":
-        setup, n = _setup(backend, cot, given["prompt_cot"] or PROMPT_COT), given["n_paths"]
-        if n == 1:
-            return _Parsed(bind("single-draw", setup), cot)
-        options: dict[str, Any] = {"n": n}
-        if given["aggregator_fn"] is not None:
-            options |= {"aggregator": given["aggregator_fn"], "parser": _candidate}
-        if not given["use_default_parser"]:
-            options["parser"] = _whole
-        return _Parsed(_drawn("self-consistency", setup, options), cot)
-    setup = _setup(backend, cot)
-    if method == "best_of_n":
-        if given["n"] == 1:
-            return _Parsed(bind("single-draw", setup), cot)
-        by = "reward" if "reward" in backend.roles else "log-probability"
-        return _Parsed(_drawn("best-of-n", setup, {"n": given["n"], "by": by}), cot)
-    if backend.plugin and given["beam_size"] > 1 and given["agg_strategy"] in SUMS:
-        return Beams(backend, cot, **given, strict=True)
-    if given["agg_strategy"] not in _PENALTIES:
-        raise ConfigurationError(
-            f"'beam_search' keeps the beams with the highest sum or mean of log-probabilities: agg_strategy is sum or mean, "
-            f"not {given['agg_strategy']!r}."
-        )
-    sampling = replace(backend.sampling, temperature=0.0, max_tokens=given["max_tokens"])
-    setup = replace(setup, sampling=sampling)
-    if given["beam_size"] == 1:
-        return _Parsed(bind("greedy", setup), cot)
-    penalty = _PENALTIES[given["agg_strategy"]]
-    beams = {"beams": given["beam_size"], "length_penalty": penalty}
-    return _Parsed(bind("beam-search", setup, beams), cot)
-
-
-def _drawn(name: str, setup: Setup, options: Mapping[str, Any]) -> Strategy:
-    """Several draws; at temperature 0, HRET's default, they would all be the same, so that 0.7 is taken."""
-    if setup.sampling.temperature == 0:
-        setup = replace(setup, sampling=replace(setup.sampling, temperature=0.7))
-    return bind(name, setup, options)
-
-
-def _candidate(sample: Sample, answer: Answer) -> str:
-    """An answer as HRET's aggregators get it."""
-    from evalwright.compat.hret.utils.prompt_template import extract_final_answer
-
-    return str(extract_final_answer(answer.text)).strip()
-
-
-def _whole(sample: Sample, answer: Answer) -> str:
-    return answer.text.strip()
-
-
-def _checked(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """All parameters of a method. Raises ConfigurationError for an unknown one or a number that cannot be."""
-    defaults = PARAMETERS[method]
-    _check_known(method, params, defaults)
-    found = {**defaults, **{key: value for key, value in params.items() if key in defaults}}
+def _corrected(method: str, given: Given, model: Native, roles: Collection[str], *, plugin: bool) -> Strategy:
+    """The native strategy that a method of HRET stands for. Raises ConfigurationError for a number that cannot be."""
     for name in ("n_paths", "n", "beam_size", "max_tokens"):
-        value = found.get(name, 1)
+        value = given.get(name, 1)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ConfigurationError(f"'{name}' of '{method}' is a whole number from 1 on, not {value!r}.")
-    return found
+    if method == "self_consistency":
+        trigger = given["prompt_cot"] or PROMPT_COT
+        if given["n_paths"] == 1:
+            return _native("single-draw", model, trigger)
+        options: dict[str, Any] = {"n": given["n_paths"]}
+        if given["aggregator_fn"] is not None:  # HRET's aggregators get what it reads
+            read = lambda sample, answer: str(extract_final_answer(answer.text)).strip()  # noqa: E731
+            options |= {"aggregator": given["aggregator_fn"], "parser": read}
+        if not given["use_default_parser"]:
+            options["parser"] = lambda sample, answer: answer.text.strip()
+        return _native("self-consistency", model, trigger, **options)
+    if method == "best_of_n":
+        by = "reward" if "reward" in roles else "log-probability"
+        several = given["n"] > 1
+        return _native("best-of-n", model, n=given["n"], by=by) if several else _native("single-draw", model)
+    how, size = given["agg_strategy"], given["beam_size"]
+    if plugin and size > 1 and how in SUMS:
+        return _Published(_beams, model, roles, strict=True, **given)
+    if how not in _PENALTIES:
+        raise ConfigurationError(
+            f"'beam_search' keeps the beams with the highest sum or mean of log-probabilities: agg_strategy is sum or mean, not {how!r}."
+        )
+    model = replace(model, sampling=replace(model.sampling, temperature=0.0, max_tokens=given["max_tokens"]))
+    beams = {"beams": size, "length_penalty": _PENALTIES[how]}
+    return _native("beam-search", model, **beams) if size > 1 else _native("greedy", model)
 
 
-def _check_known(method: str, params: Mapping[str, Any], known: Collection[str]) -> None:
-    for name in WITHOUT_EFFECT:
-        if name in params:
-            logger.warning("The parameter '%s' of '%s' has no effect.", name, method)
-    check_parameters(
-        f"the scaling method '{method}'", (name for name in params if name not in WITHOUT_EFFECT), known
-    )
+def _read(sample: Sample, answer: Answer) -> str:
+    """What an answer says: the option's letter where the row has options, else the final answer."""
+    options = sample.metadata.get(ROW, {}).get("options")
+    if isinstance(options, Sequence) and not isinstance(options, str) and len(options) > 1:
+        found = reader("choice")(replace(sample, choices=tuple(map(str, options))), answer)
+        if found:
+            return found
+    kind = "math" if "\\boxed" in answer.text else "text"
+    return reader("final-answer", {"kind": kind})(sample, answer)

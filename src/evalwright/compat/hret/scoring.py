@@ -1,40 +1,74 @@
-"""The scorers and metrics of HRET's evaluation methods: published, by its own arithmetic (`published.py`), or corrected (`corrected.py`)."""
+"""The scorers and metrics of HRET's evaluation methods: published by its own arithmetic (`published.py`), corrected by scorers of ours.
+
+Corrected, the last claim of a reply counts, particles and endings do not make it wrong, options go by letter or text, an empty reference is an
+error of its row, and what rules cannot decide is left open, or to the judge where the call has one. A judge never writes an answer.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from string import ascii_uppercase, digits
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from evalwright.compat.hret import published as arithmetic
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.corrected import CORRECTED, KIND, Made, asking, penalised, penalty_of
-from evalwright.compat.hret.judging import as_prompt
-from evalwright.compat.hret.plugins import RowGenerate
+from evalwright.compat.hret.asking import RowGenerate
+from evalwright.compat.hret.judging import Judging, as_prompt, from_huggingface, judging_of
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Likelihood, Matching, Mathematics, Method
-from evalwright.compat.hret.published_judges import Judging, from_huggingface
-from evalwright.compat.hret.registry import check_parameters
 from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.settings import Given, check_parameters
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.scorers.penalty import OPTION as PENALTY_OPTION
-from evalwright.scorers.registry import JUDGE
+from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.tasks import MetricSpec, Scored, Scorer
+from evalwright.scorers import penalty
+from evalwright.scorers.match import mentions, read, targets_of
+from evalwright.scorers.number import find_numbers
+from evalwright.scorers.reading import reader
+from evalwright.scorers.registry import JUDGE, bind
+from evalwright.scorers.text.languages import check_language
+from evalwright.scorers.text.locate import said
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.spoken import spoken
+from evalwright.scorers.verdict import correct, incorrect
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
     from evalwright.statistics import Estimate
 
+KIND = "hret"
+"""The kind of all scorers here; a name is HRET's word for the method."""
+Made = tuple[list[Scorer], list[MetricSpec]]
+
+
+class Call(NamedTuple):
+    """An evaluation method by its name, with its parameters; the samples that are scored; the judge's registry name, "" for none."""
+
+    name: str
+    method: Method
+    params: Given
+    samples: Sequence[Sample]
+    judge: str
+
+
+def asking(asks: bool) -> dict[str, Any]:
+    """What a scorer says of the judge that it asks."""
+    return {"asks": True, "roles": (JUDGE,), "able": frozenset({"generate"})} if asks else {}
+
+
 HUGGINGFACE_JUDGE = "huggingface_judge"
+ALIASES = {"log_prob": "log_likelihood", "logit_based": "log_likelihood"}
+"""Names that HRET's documents use for an evaluation method of another name."""
 
 
 def scoring_of(
     method: str,
-    params: Mapping[str, Any],
+    params: Given,
     *,
     published: bool,
     language: str | None,
@@ -49,15 +83,15 @@ def scoring_of(
     if method not in CORRECTED:
         raise UnknownName("evaluation method", method, sorted(CORRECTED), f"Known: {', '.join(CORRECTED)}.")
     made = method_of(method, params)
-    if PENALTY_OPTION in params and (published or isinstance(made, Judging)):
+    if penalty.OPTION in params and (published or isinstance(made, Judging)):
         raise ConfigurationError(
-            f"The parameter '{PENALTY_OPTION}' is of corrected scoring, and of methods whose answers are right or wrong."
+            f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods whose answers are right or wrong."
         )
     if published:
         return _published(method, made, language, samples, judge)
-    scorers, specs = CORRECTED[method](method, made, params, samples, judge)
-    if PENALTY_OPTION in params:
-        scorers[0] = penalised(scorers[0], {"expected": language or "ko", **params[PENALTY_OPTION]})
+    scorers, specs = CORRECTED[method](Call(method, made, params, samples, judge))
+    if penalty.OPTION in params:
+        scorers[0] = penalised(scorers[0], {"expected": language or "ko", **params[penalty.OPTION]})
     if language is not None:
         scorers.append(penalty_of(language))
         specs.append(MetricSpec(f"{PENALTY}_average", "accuracy", PENALTY))
@@ -74,11 +108,11 @@ METHODS: Mapping[str, Callable[..., Method]] = {
 """The methods by HRET's names."""
 
 
-def method_of(name: str, params: Mapping[str, Any]) -> Method:
+def method_of(name: str, params: Given) -> Method:
     """A method with its parameters. Raises Unknown for one that it does not take; HRET's judge takes any, published."""
     known = list(inspect.signature(METHODS[name]).parameters)
-    if name != "llm_judge" or settings.scoring() == "corrected":
-        check_parameters(f"the evaluation method '{name}'", params, [*known, PENALTY_OPTION])
+    if name != "llm_judge" or not settings.is_published():
+        check_parameters(f"the evaluation method '{name}'", params, [*known, penalty.OPTION])
     return METHODS[name](**{key: value for key, value in params.items() if key in known})
 
 
@@ -122,29 +156,24 @@ def _published(
         reply = await _reply(prompt, {}, sample.id, judge, ask)
         return ended(sample, answer, row, method.read(row, reply["prediction"], reply.get(JUDGE_SCORE)))
 
-    rows = [row_of(one) for one in samples] if isinstance(method, Judging) else []
-    shares = method.shares_of(rows) if isinstance(method, Judging) else method.shares
-    means = [(label, part, _mean) for label, part in method.means.items()]
-    sums = [(label, part, _share) for label, part in shares.items()]
+    metrics = [(label, part, False) for label, part in method.means.items()]
+    metrics += [(label, part, True) for label, part in method.shares_of(map(row_of, samples)).items()]
     if language is not None:
-        sums.append((f"{PENALTY}_average", PENALTY, _share))
-    specs = [
-        MetricSpec(
-            label, "mean", name, lower_is_better=label.endswith("failure_rate"), function=partial(how, part)
-        )
-        for label, part, how in (*means, *sums)
-    ]
+        metrics.append((f"{PENALTY}_average", PENALTY, True))
+    specs = []
+    for label, part, of_all in metrics:
+        lower, number = label.endswith("failure_rate"), partial(_metric, part, of_all)
+        specs.append(MetricSpec(label, "mean", name, lower_is_better=lower, function=number))
     options = {"scoring": "published", "language": language}
     return [Scorer(name, KIND, options, asked if asks else score, **asking(asks))], specs
 
 
-async def _reply(prompt: str, row: Mapping[str, Any], key: str, judge: str, ask: Ask) -> dict[str, Any]:
+async def _reply(prompt: str, row: Given, key: str, judge: str, ask: Ask) -> dict[str, Any]:
     """What a judge writes into a sample: its `prediction`, which may be None, and what else it has."""
     prompt += arithmetic.texts()[HUGGINGFACE_JUDGE]["suffix"] if judge == HUGGINGFACE_JUDGE else ""
     found: dict[str, Any] = {}
-    request = RowGenerate(
-        as_prompt(prompt, ask), temperature=None, row={**row, "input": prompt}, found=found, key=key
-    )
+    row = {**row, "input": prompt}
+    request = RowGenerate(as_prompt(prompt, ask), temperature=None, row=row, found=found, key=key)
     response = await ask(JUDGE, request)
     if judge == HUGGINGFACE_JUDGE:
         return from_huggingface(prompt, response.text)
@@ -155,24 +184,284 @@ async def _reply(prompt: str, row: Mapping[str, Any], key: str, judge: str, ask:
     return {"prediction": response.text, **found}
 
 
-def _share(part: str, column: Column) -> Estimate:
-    """Over all samples that were asked; those that failed and those without the part count 0."""
-    values = _values(part, column)
-    return _number(arithmetic.share(values, len(column.values) - len(values) + column.n_failed), column)
-
-
-def _mean(part: str, column: Column) -> Estimate:
-    """Over the samples that have the part; no number where none has."""
-    values = _values(part, column)
-    return _number(sum(values) / len(values) if values else math.nan, column)
-
-
-def _values(part: str, column: Column) -> list[float]:
-    return [float(one) for one in column.parts.get(part, ()) if one == one]
-
-
-def _number(value: float, column: Column) -> Estimate:
+def _metric(part: str, of_all: bool, column: Column) -> Estimate:
+    """A mean over all samples that were asked, where those that failed and those without the part count 0; or over those that have it."""
     from evalwright.statistics import Estimate
 
+    values = [float(one) for one in column.parts.get(part, ()) if one == one]
+    lost = len(column.values) - len(values) + column.n_failed if of_all else 0
+    value = arithmetic.share(values, lost) if values or of_all else math.nan
     method = "no interval (as published)" if value == value else "no number: HRET has none here"
     return Estimate(value, math.nan, math.nan, 0.95, len(column.values), column.n_failed, None, None, method)
+
+
+# -- corrected --
+
+_HANGUL = re.compile("[가-힣]")
+"""As a whole word: too short to be told inside of others, as "서울" is in "서울특별시"."""
+_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
+_NUMBER = re.compile(r"[(\[]?(\d{1,2})[)\].:]?번?")
+_WRONG = re.compile(
+    r"^[\s#*>_-]{0,8}(?:오답|틀린 ?답|(?:wrong|incorrect) answers?)(?:은|이)?[*_]{0,2} ?[:：].*",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that says what the answer is not."""
+_LISTED = re.compile(r"(?m)^[ \t]{0,4}\(?([A-Z])[).:][ \t]*(\S[^\n]*)")
+
+
+def _reference(row: Given) -> str:
+    """A row's reference. Raises ScoringError where it is empty: nothing can be compared with it."""
+    reference = row.get("reference")
+    if reference is None or reference != reference or not str(reference).strip():
+        raise ScoringError("The row has no reference that an answer could be compared with.")
+    return str(reference)
+
+
+def choices_of(row: Given) -> tuple[tuple[str, ...], int]:
+    """The texts of a row's options, of bare letters those that its prompt lists, and the place of the right one.
+
+    The reference is an option's text, or its letter or number. Raises ScoringError where it is none.
+    """
+    options = tuple(str(one) for one in row["options"])
+    reference = _reference(row)
+    spaced = [" ".join(one.split()).casefold() for one in (*options, reference)]
+    place = spaced.index(spaced.pop()) if spaced[-1] in spaced[:-1] else _named(reference)
+    if not 0 <= place < len(options):
+        raise ScoringError(f"The reference '{reference[:60]}' is none of the {len(options)} options.")
+    letters = [found[1].upper() if (found := _LETTER.fullmatch(one.strip())) else "" for one in options]
+    if letters == list(ascii_uppercase[: len(options)]):
+        listed = _LISTED.findall(str(row.get("input", "")))[-len(options) :]
+        if [letter for letter, _ in listed] == letters:
+            options = tuple(text.strip() for _, text in listed)
+    return options, place
+
+
+def _named(reference: str) -> int:
+    if found := _LETTER.fullmatch(reference.strip()):
+        return ascii_uppercase.index(found[1].upper())
+    found = _NUMBER.fullmatch(reference.strip())
+    return int(found[1]) - 1 if found else -1
+
+
+def _seen(sample: Sample, row: Given, targets: Sequence[str], choices: Sequence[str] = ()) -> Sample:
+    """The sample as our scorers read it: its question without the options, its targets, its language."""
+    question = sample.input or str(row.get("input") or "")
+    language = "ko" if _HANGUL.search(question) or any(map(_HANGUL.search, targets)) else "en"
+    for text in sorted((*choices, *map(str, row.get("options") or ())), key=len, reverse=True):
+        question = question.replace(text, " ") if text.strip() else question
+    return Sample(sample.id, question, tuple(targets), tuple(choices), metadata={"language": language})
+
+
+Prepared = tuple[str, Sample, Answer]
+"""The kind of scorer, and the sample and answer as it is to read them."""
+
+
+def _by(
+    call: Call,
+    kinds: Mapping[str, Given],
+    prepare: Callable[[Sample, Answer], Prepared],
+    finish: Callable[[Prepared, Given, Score], Score],
+) -> Scorer:
+    """A scorer that leaves each sample to one of ours, of these kinds. What it cannot decide the judge does, where the call has one."""
+    more = {"undecided": "judge-correct"} if call.judge else {}
+    inner = {kind: bind(kind, {**options, **more}) for kind, options in kinds.items()}
+
+    def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
+        made = prepare(sample, answer)
+
+        def ended(found: Scored) -> Scored:
+            return finish(made, row_of(sample), found) if isinstance(found, Score) else found
+
+        return _then(inner[made[0]].function(*made[1:], *ask), ended)
+
+    asks = any(one.asks for one in inner.values())
+    return Scorer(call.name, KIND, {"scoring": "corrected"}, score, **asking(asks))
+
+
+def _then(found: Any, ended: Callable[[Scored], Scored]) -> Any:
+    """What a score becomes, also one that a judge is still asked for."""
+
+    async def later() -> Scored:
+        return ended(await found)
+
+    return later() if inspect.isawaitable(found) else ended(found)
+
+
+def _matching(call: Call) -> Made:
+    """`string_match`: is the answer the reference? `partial_match`: does it contain it, as whole words or numbers?"""
+    method = call.method
+    assert isinstance(method, Matching)
+
+    def kept(text: str) -> str:
+        return arithmetic.without(method.patterns, _WRONG.sub("", text))
+
+    def reduced(text: str) -> str:
+        without_digits = str.maketrans("", "", digits) if call.params.get("ignore_numbers") else {}
+        return kept(text).translate(without_digits)
+
+    def prepare(sample: Sample, answer: Answer) -> Prepared:
+        row = row_of(sample)
+        if method.mcqa and isinstance(row.get("options"), list) and row["options"]:
+            choices, gold = choices_of(row)
+            shown = _seen(sample, row, [choices[gold]], choices)
+            given = replace(answer, text=kept(answer.text), choice=None)
+            return "choice", replace(shown, gold=(gold,)), given
+        reference = reduced(_reference(row))
+        if not reference.strip():
+            raise ScoringError("Nothing is left of the row's reference without what is to be ignored.")
+        return "short-answer", _seen(sample, row, [reference]), replace(answer, text=reduced(answer.text))
+
+    def finish(made: Prepared, row: Given, found: Score) -> Score:
+        kind, sample, answer = made
+        if kind != "choice" and not method.ignore_case and sample.target not in answer.text and found.value:
+            why = f"{found.explanation}, in another case"
+            found = replace(found, value=0.0, label="incorrect", explanation=why)
+        return _evaluated(found, reader(kind)(sample, answer), sample.target, row)
+
+    specs = [MetricSpec("accuracy", "accuracy", call.name)]
+    if method.whole:
+        return [_by(call, {"choice": {}, "short-answer": {}}, prepare, finish)], specs
+    choice = _by(call, {"choice": {}}, prepare, finish)
+
+    def contained(sample: Sample, answer: Answer, *ask: Ask) -> Any:
+        made = prepare(sample, answer)
+        if made[0] == "choice":
+            return choice.function(sample, answer, *ask)
+        return finish(made, row_of(sample), _contains(made[1], made[2].text))
+
+    return [replace(choice, function=contained)], specs
+
+
+def _contains(sample: Sample, text: str) -> Score:
+    """Whether what a reply claims, or without a claim all of it, has the target among its words or numbers."""
+    found, language = said(text, sample.input), str(sample.metadata["language"])
+    wanted = find_numbers(plain(sample.target), language)
+    if len(wanted) == 1 and not any(map(str.isalpha, sample.target)):
+        right = any(one.value == wanted[0].value for one in find_numbers(found.text[:8000], language))
+    else:
+        target = sample.target.strip()
+        literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
+        right = bool(mentions(read(found.text), targets_of((target,)))) or (
+            not _HANGUL.fullmatch(target) and re.search(literal, found.raw, re.IGNORECASE) is not None
+        )
+    outcome = (correct if right else incorrect)(found.rule or "the whole reply").outcome()
+    assert isinstance(outcome, Score)
+    return outcome
+
+
+def _evaluated(found: Score, said: str, reference: str, row: Given) -> Score:
+    texts = {"normalized_pred": said, "normalized_ref": reference}
+    verdict = {"is_correct": found.value == 1, "label": found.label}
+    evaluation = {**texts, **verdict, "options": row.get("options")}
+    return replace(found, item={ROW: {"prediction_normalized": said, "evaluation": evaluation}})
+
+
+def _mathematics(call: Call) -> Made:
+    """`math_match`: numbers and formulas, in LaTeX or not. answer_patterns: what gives the answer, where one of them is in the reply."""
+    name, patterns = call.name, Matching(True, regexes_to_ignore=call.params.get("answer_patterns")).patterns
+
+    def prepare(sample: Sample, answer: Answer) -> Prepared:
+        row = row_of(sample)
+        text = arithmetic.last_group(patterns, answer.text) if patterns else answer.text
+        return "final-answer", _seen(sample, row, [_reference(row)]), replace(answer, text=text)
+
+    def finish(made: Prepared, row: Given, found: Score) -> Score:
+        text = reader("final-answer", {"kind": "math"})(*made[1:])
+        texts = {"extracted_pred": text, "extracted_ref": made[1].target}
+        verdict = {"is_correct": found.value == 1, "label": found.label}
+        evaluation = {**texts, **verdict, "fallback_used": False}
+        unread = float(found.label in ("not_extracted", "not_attempted"))
+        return replace(found, parts={**found.parts, "unread": unread}, item={ROW: {"evaluation": evaluation}})
+
+    specs = [
+        MetricSpec("accuracy", "accuracy", name),
+        MetricSpec("parse_failure_rate", "part-mean", name, {"part": "unread"}, lower_is_better=True),
+        MetricSpec("verify_failure_rate", "mean", name, lower_is_better=True, function=_undecided_share),
+    ]
+    return [_by(call, {"final-answer": {"kind": "math"}}, prepare, finish)], specs
+
+
+def _undecided_share(column: Column) -> Estimate:
+    """The share of answers that could be compared neither as equal nor as different."""
+    import numpy as np
+
+    from evalwright.statistics import mean_interval
+
+    kinds = np.repeat([0.0, 1.0], [len(column.values), column.n_undecided])
+    return mean_interval(kinds, n_failed=column.n_failed - column.n_undecided, value_range=(0.0, 1.0))
+
+
+def _likelihood(call: Call) -> Made:
+    """`log_likelihood`: the most probable option, also by length, and whether its probability among the options means what it says."""
+    plainly, by_length = bind("choice", {}), bind("choice", {"normalise": "characters"})
+
+    def score(sample: Sample, answer: Answer) -> Scored:
+        row = row_of(sample, answer)
+        values = answer.log_likelihoods or tuple((row.get("logits") or {}).get("option_log_probs") or ())
+        options = tuple(str(one) for one in row.get("options") or ())
+        if not options or len(values) != len(options):
+            raise ScoringError(
+                f"There are {len(values)} log-likelihoods and {len(options)} options: the method 'log_likelihood' needs one for each. Use a "
+                "model that gives them, or the method 'string_match'."
+            )
+        best = max(range(len(values)), key=values.__getitem__)
+        shown = replace(_seen(sample, row, (), options), gold=(choices_of(row)[1],))
+        given = replace(answer, choice=best, log_likelihoods=values)
+        found, normed = plainly.function(shown, given), by_length.function(shown, given)
+        assert isinstance(found, Score) and isinstance(normed, Score)
+        confidence = 1 / sum(math.exp(value - values[best]) for value in values)
+        parts = {**found.parts, "acc_norm": normed.value, "confidence": confidence}
+        return _evaluated(replace(found, parts=parts), options[best], options[shown.gold[0]], row)
+
+    name, labels = call.name, ("acc_norm", "confidence")
+    specs = [MetricSpec("accuracy", "accuracy", name)]
+    specs += [MetricSpec(label, "part-mean", name, {"part": label}) for label in labels]
+    specs.append(MetricSpec("calibration_error", "mean", name, lower_is_better=True, function=_calibration))
+    return [Scorer(name, KIND, {"scoring": "corrected"}, score)], specs
+
+
+def _calibration(column: Column) -> Estimate:
+    """The expected calibration error of the options' probabilities, its bias taken off."""
+    from evalwright.statistics import Estimate, calibration_error
+
+    if not len(column.values):
+        return Estimate.none("no number: nothing was scored", column.n_failed)
+    found = calibration_error(column.parts["confidence"], column.values, clusters=column.clusters)
+    lost = found.n_failed + column.n_failed
+    return Estimate(
+        found.value, found.low, found.high, found.level, found.n, lost, found.n_clusters, found.standard_error, found.method
+    )  # fmt: skip
+
+
+def penalty_of(language: str) -> Scorer:
+    """How much of the raw answer is in the language, by its letters; nothing for an empty answer."""
+    check_language(language)
+
+    def score(sample: Sample, answer: Answer) -> Scored:
+        if not answer.text.strip():
+            return NoScore("an empty answer is in no language")
+        found = spoken(answer.text, language)
+        why = f"in other languages: {', '.join(found.others)}" if found.others else ""
+        return Score(found.share, "", why, item={ROW: {PENALTY: found.share}})
+
+    return Scorer(PENALTY, KIND, {"scoring": "corrected", "language": language}, score)
+
+
+def penalised(scorer: Scorer, given: Given) -> Scorer:
+    """The scorer with the language penalty on its values (`scorers/penalty.py`)."""
+    checked = penalty.check_penalty(given)
+
+    def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
+        found = scorer.function(sample, answer, *ask)
+        return _then(found, lambda one: penalty.penalised(one, sample, answer, checked))
+
+    return replace(scorer, function=score)
+
+
+CORRECTED: Mapping[str, Callable[[Call], Made]] = {
+    "string_match": _matching,
+    "partial_match": _matching,
+    "log_likelihood": _likelihood,
+    "math_match": _mathematics,
+    "llm_judge": lambda call: judging_of(cast(Judging, call.method), call.samples),
+}

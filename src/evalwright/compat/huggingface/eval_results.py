@@ -84,9 +84,8 @@ def _check(dataset: str, task_id: str, name: str, unit: str, source: Mapping[str
     if unit not in UNITS:
         raise UnknownName("unit", unit, UNITS, "There are 'percent' and 'share'.")
     if source and not re.match(r"https?://\S+$", source.get("url", "")):
-        raise ConfigurationError(
-            f"The source '{source.get('url', '')}' is not an address that begins with https://."
-        )
+        url = source.get("url", "")
+        raise ConfigurationError(f"The source '{url}' is not an address that begins with https://.")
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
             f"'{name}' cannot be the file's name: use letters, digits, '-', '_' and '.' only."
@@ -102,16 +101,14 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     """The unit first, then how sure the number is and what it is of."""
     estimate = metric.estimate
     shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
-    less = metric.less_is_better
-    parts = [f"{metric.label} in {shown}, {'lower' if less else 'higher'} is better"]
+    parts = [f"{metric.label} in {shown}, {'lower' if metric.less_is_better else 'higher'} is better"]
     if estimate.low == estimate.low and estimate.high == estimate.high:
         low, high = (_number(metric, end, unit) for end in (estimate.low, estimate.high))
         parts.append(f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})")
     failed = f", {estimate.n_failed} failed ones left out" if estimate.n_failed else ""
     parts.append(f"{estimate.n} items{failed}")
     parts.append(f"task {task.name} version {task.version}")
-    judge = _judge(run, task)
-    if judge:
+    if judge := _judge(run, task):
         parts.append(f"judge {judge}")
     return "; ".join([*parts, f"evalwright {__version__}"])
 

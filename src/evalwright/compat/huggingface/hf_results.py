@@ -48,6 +48,7 @@ def export_hf_results(
     started = str(run.data["started"])[:19].replace(":", "-")
     folder = out.joinpath(*(file_safe(part) for part in name.split("/")))
     file = folder / f"results_{file_safe(started)}.json"
+    texts = found.slices.get("text_type", {})
     data = {
         "config": {
             "model_dtype": _told(run, "dtype", "[a-z]+[0-9]+[a-z0-9_]*"),
@@ -57,9 +58,12 @@ def export_hf_results(
         "results": _results(found.metrics),
         "model_annotations": _annotated(annotations or {}, run, name),
         "category_results": {
-            value: _part(metrics) for value, metrics in found.slices.get(category, {}).items()
+            value: _results(metrics, OF_A_PART) for value, metrics in found.slices.get(category, {}).items()
         },
-        "text_complexity_results": _complexity(found),
+        "text_complexity_results": {
+            theirs: _results(texts[ours], OF_A_PART) if ours in texts else None
+            for ours, theirs in COMPLEXITY.items()
+        },
         "evalwright": {
             "version": __version__,
             "run": run.id,
@@ -67,17 +71,7 @@ def export_hf_results(
             "task": found.name,
             "started": run.data["started"],
             "rates": "percent",
-            "metrics": {
-                _their_name(metric.label): {
-                    "value": _scaled(metric, metric.estimate.value),
-                    "interval": [_scaled(metric, metric.estimate.low), _scaled(metric, metric.estimate.high)],
-                    "level": metric.estimate.level,
-                    "n": metric.estimate.n,
-                    "n_failed": metric.estimate.n_failed,
-                    "method": metric.estimate.method,
-                }
-                for metric in found.metrics
-            },
+            "metrics": {_their_name(metric.label): _doubt(metric) for metric in found.metrics},
         },
     }
     with writing(file):
@@ -118,11 +112,8 @@ def labelled_name(run: Run) -> str:
     name, label = hub_name(run.model), run.label
     if label in ("", run.model, name):
         return name
-    return (
-        label
-        if re.fullmatch(r"[^/\s]+/[^/\s]+", label)
-        else "/".join((name.split("/")[0], label.replace("/", "-")))
-    )
+    whole = re.fullmatch(r"[^/\s]+/[^/\s]+", label)
+    return label if whole else f"{name.split('/')[0]}/{label.replace('/', '-')}"
 
 
 def read_annotations(file: Path) -> Annotations:
@@ -150,9 +141,7 @@ def is_annotated(annotations: Annotations, run: Run) -> bool:
 def _annotated(annotations: Annotations, run: Run, name: str) -> dict[str, Any]:
     """The model's annotations; null for what the table tells of others and not of it."""
     keys = dict.fromkeys(key for fields in annotations.values() for key in fields)
-    own: Mapping[str, Any] = {}
-    for known in (run.model, name, run.label):
-        own = own or annotations.get(known, {})
+    own = next(filter(None, (annotations.get(known) for known in (run.model, name, run.label))), {})
     return {key: own.get(key) for key in keys}
 
 
@@ -167,15 +156,11 @@ def _results(metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL) -> 
     return {name: numbers[name] for name in names if name in numbers} if names[0] in numbers else numbers
 
 
-def _part(metrics: Sequence[MetricResult]) -> dict[str, float | None]:
-    return _results(metrics, OF_A_PART)
-
-
-def _complexity(task: TaskResult) -> dict[str, Any]:
-    by_value = task.slices.get("text_type", {})
-    return {
-        theirs: _part(by_value[ours]) if ours in by_value else None for ours, theirs in COMPLEXITY.items()
-    }
+def _doubt(metric: MetricResult) -> dict[str, Any]:
+    one = metric.estimate
+    value, *interval = (_scaled(metric, x) for x in (one.value, one.low, one.high))
+    counts = {key: getattr(one, key) for key in ("level", "n", "n_failed", "method")}
+    return {"value": value, "interval": interval, **counts}
 
 
 def _their_name(label: str) -> str:

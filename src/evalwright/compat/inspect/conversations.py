@@ -79,18 +79,14 @@ def slim(kept: Any) -> Any:
 def messages_from(prompt: Prompt) -> list[dict[str, Any]]:
     """Our prompt as their messages; an image, whose bytes no record holds, by its name and hash."""
     turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
-    return [
-        {
-            "role": turn.role,
-            "content": turn.content
-            if isinstance(turn.content, str)
-            else [
-                {"type": "text", "text": part if isinstance(part, str) else image_name(part)}
-                for part in turn.content
-            ],
-        }
-        for turn in turns
-    ]
+
+    def content(turn: Message) -> Any:
+        if isinstance(turn.content, str):
+            return turn.content
+        texts = (part if isinstance(part, str) else image_name(part) for part in turn.parts)
+        return [{"type": "text", "text": text} for text in texts]
+
+    return [{"role": turn.role, "content": content(turn)} for turn in turns]
 
 
 def image_name(image: Image) -> str:

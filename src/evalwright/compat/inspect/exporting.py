@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -22,18 +20,18 @@ from evalwright.compat.inspect.conversations import STOPS, messages_from
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.compat.programs import Exports
-from evalwright.compat.recording import mapping, writing
+from evalwright.compat.recording import file_name, mapping, replacing, writing
 from evalwright.core.responses import Usage
 from evalwright.core.samples import UNDECIDED, SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.reader import Run
-from evalwright.tasks.files import place_of
 
 _LETTERS = {worth: letter for letter, worth in WORDS.items()}
 _STOPS = {ours: theirs for theirs, ours in reversed(STOPS.items())}
 _KNOWN_STOPS = {"stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"}
 _NAMED = {"accuracy": "accuracy", "exact-match": "accuracy", "mean": "mean"}
 _MOST_SHOWN = 1000
+_INTERVAL = ("low", "high", "level", "n", "n_failed", "method", "bounds")
 
 
 def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
@@ -43,9 +41,11 @@ def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             task = run.record(name)
             log = _Export(run, task)
-            path = out / f"{log.created.replace(':', '-')}_{_slug(name)}_{log.ids['task_id']}.eval"
+            path = (
+                out
+                / f"{log.created.replace(':', '-')}_{file_name(name, 'log', 80)}_{log.ids['task_id']}.eval"
+            )
             with writing(path):
-                place_of(out).mkdir(parents=True, exist_ok=True)
                 log.write(path, records)
             files.append(path)
             if log.pictures:
@@ -65,7 +65,8 @@ class _Export:
         digest = hashlib.sha256(f"{run.data.get('identity')}\0{run.id}\0{task['name']}".encode()).hexdigest()
         names = ("eval_id", "run_id", "task_id")
         self.ids = {
-            key: _slug(str(own.get(key) or digest[place * 20 :][:20])) for place, key in enumerate(names)
+            key: file_name(str(own.get(key) or digest[place * 20 :][:20]), "log", 80)
+            for place, key in enumerate(names)
         }
         self.total, self.pictures = 0, False
         known = mapping(mapping(task.get("definition")).get("metrics")) if self.theirs else {}
@@ -81,31 +82,22 @@ class _Export:
 
     def write(self, path: Path, records: Iterable[SampleRecord]) -> None:
         """Write the log, whole or not at all."""
-        target = place_of(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-                _put(
-                    archive, "_journal/start.json", {"version": 2, "eval": self._spec(), "plan": self._plan()}
-                )
-                summaries: list[Any] = []
-                for record in records:
-                    sample = self._sample(record)
-                    _put(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
-                    summaries.append(_summary(sample))
-                    self.total += 1
-                _put(archive, "summaries.json", summaries)
-                if self.reductions:
-                    rows = [
-                        {**dict(zip(("scorer", "reducer"), one, strict=True)), "samples": found}
-                        for one, found in self.reductions.items()
-                    ]
-                    _put(archive, "reductions.json", rows)
-                _put(archive, "header.json", self._header())
-            temporary.replace(target)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
+        with replacing(path) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
+            _put(archive, "_journal/start.json", {"version": 2, "eval": self._spec(), "plan": self._plan()})
+            summaries: list[Any] = []
+            for record in records:
+                sample = self._sample(record)
+                _put(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+                summaries.append(_summary(sample))
+                self.total += 1
+            _put(archive, "summaries.json", summaries)
+            rows = [
+                {"scorer": scorer, "reducer": reducer, "samples": found}
+                for (scorer, reducer), found in self.reductions.items()
+            ]
+            if rows:
+                _put(archive, "reductions.json", rows)
+            _put(archive, "header.json", self._header())
 
     # -- the header ------------------------------------------------------------------------------------------------------
 
@@ -115,11 +107,8 @@ class _Export:
         definition = mapping(task.get("definition"))
         config = {"epochs": task["draws"], **mapping(own.get("config"))}
         generation = mapping(definition.get("answer")) or mapping(definition.get("generation"))
-        sampling = {
-            key: generation[key]
-            for key in ("temperature", "top_p", "max_tokens")
-            if generation.get(key) is not None
-        }
+        settings = ("temperature", "top_p", "max_tokens")
+        sampling = {key: generation[key] for key in settings if generation.get(key) is not None}
         version = own.get("task_version", task["version"])
         scorers = [
             {"name": one["name"], "options": {}, "metrics": self._definitions(one["name"]), "metadata": {}}
@@ -136,20 +125,15 @@ class _Export:
             "packages": {},
             "scorers": scorers,
             "metadata": {OURS: {"version": __version__, "run": run.id, "metrics": task["metric_specs"]}},
-            **({"metadata": None} if own else {}),
-            **own,
+            **({"metadata": None, **own} if own else {}),
             **self.ids,
             "task_version": version,
             "config": config,
         }
 
     def _definitions(self, scorer: str) -> list[dict[str, Any]]:
-        kinds = dict.fromkeys(
-            _NAMED[one["kind"]]
-            for one in self.task["metrics"]
-            if one["scorer"] == scorer and one["kind"] in _NAMED
-        )
-        return [{"name": f"inspect_ai/{kind}", "options": {}} for kind in kinds]
+        kinds = [_NAMED.get(one["kind"]) for one in self.task["metrics"] if one["scorer"] == scorer]
+        return [{"name": f"inspect_ai/{kind}", "options": {}} for kind in dict.fromkeys(filter(None, kinds))]
 
     def _plan(self) -> Any:
         return self.theirs.get("plan") or {"name": "plan", "steps": [], "config": {}}
@@ -186,22 +170,12 @@ class _Export:
                 {"name": name, "scorer": scorer, "reducer": theirs.get("reducer"), "scored_samples": one["n"],
                  "unscored_samples": one["n_failed"] + one.get("n_undecided", 0), "params": {}, "metrics": {}},
             )  # fmt: skip
-            key = theirs.get("metric", one["label"])
+            key, numbers = theirs.get("metric", one["label"]), entry["metrics"]
             if one["value"] is not None:
-                more = {
-                    part: one.get(part)
-                    for part in ("low", "high", "level", "n", "n_failed", "method", "bounds")
-                }
-                entry["metrics"][key] = {
-                    "name": key,
-                    "value": one["value"],
-                    "params": {},
-                    "metadata": {OURS: more},
-                }
-                if one.get("standard_error") is not None:
-                    entry["metrics"].setdefault(
-                        "stderr", {"name": "stderr", "value": one["standard_error"], "params": {}}
-                    )
+                more = {part: one.get(part) for part in _INTERVAL}
+                numbers[key] = {"name": key, "value": one["value"], "params": {}, "metadata": {OURS: more}}
+                if (error := one.get("standard_error")) is not None:
+                    numbers.setdefault("stderr", {"name": "stderr", "value": error, "params": {}})
         return list(made.values())
 
     # -- samples ---------------------------------------------------------------------------------------------------------
@@ -254,13 +228,11 @@ class _Export:
                 row = {"sample_id": name, "value": record.scores[column].value}
                 self.reductions.setdefault(which, []).append(row)
         target: Any = sample.target if len(sample.targets) < 2 else list(sample.targets)
+        failed = kept.get("error")
         if record.failure is None:
             self.ended.add(f"{sample.id}\0{record.draw}")
-        failed = kept.get("error")
-        if record.failure is not None:
-            failed = (
-                record.failure.message if self.theirs else f"{record.failure.kind}: {record.failure.message}"
-            )
+        else:
+            failed = f"{'' if self.theirs else f'{record.failure.kind}: '}{record.failure.message}"
         return {
             "id": name,
             "epoch": record.draw + 1,
@@ -296,12 +268,8 @@ def _scores_of(record: SampleRecord, kept: Mapping[str, Any], without: Collectio
     lost |= {name: (UNDECIDED, one.explanation) for name, one in record.undecided.items()}
     for name, (reason, told) in lost.items():
         if not any(name.startswith(f"{one}.") for one in values):
-            out[name] = {
-                "value": float("nan"),
-                "explanation": told,
-                "reason": reason,
-                **mapping(more.get(name)),
-            }
+            known = mapping(more.get(name))
+            out[name] = {"value": float("nan"), "explanation": told, "reason": reason, **known}
     return out
 
 
@@ -341,7 +309,3 @@ def _put(archive: zipfile.ZipFile, name: str, part: Any) -> None:
     text = json.dumps(masked(part), ensure_ascii=False, default=str) if holds_secret(text) else text
     named = zipfile.ZipInfo(name.encode("utf-8", "replace").decode())
     archive.writestr(named, text.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)
-
-
-def _slug(text: str) -> str:
-    return "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[:80] or "log"

@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from evalwright.compat.recording import Recorded, check_depth, field, listed, mapping, nothing_at, parsed
+from evalwright.compat.recording import (
+    Recorded,
+    check_depth,
+    field,
+    listed,
+    mapping,
+    nothing_at,
+    opened,
+    parsed,
+    read_whole,
+)
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
@@ -26,15 +36,7 @@ _ATTACHED = "attachment://"
 _HELD = (
     "input", "target", "choices", "messages", "output", "scores", "score", "metadata", "error", "limit", "model_usage",
 )  # fmt: skip
-_UNREADABLE = (
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-)
+_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
 
 
 class LoggedSample(Recorded):
@@ -83,9 +85,8 @@ class Log:
     def reductions(self) -> list[Any]:
         """Scores of samples over their epochs, as a reducer made them."""
         if self.whole is not None:
-            found = self.whole.get("reductions") or mapping(self.whole.get("results")).get(
-                "sample_reductions"
-            )
+            results = mapping(self.whole.get("results"))
+            found = self.whole.get("reductions") or results.get("sample_reductions")
         else:
             with _Archive(self.path) as archive:
                 found = archive.read("reductions.json") if "reductions.json" in archive.names else []
@@ -111,16 +112,9 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """A log. Raises RunError for what is none."""
-    try:
-        with ordinary(path).open("rb") as file:
-            packed = file.read(2) == b"PK"
-            if not packed and path.stat().st_size > MOST_WHOLE:
-                raise RunError(
-                    f"{path} has more than {MOST_WHOLE >> 20:,} MB: write it as .eval with `inspect log convert`."
-                )
-            whole = None if packed else parsed(path.read_bytes(), str(path))
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
+    with opened(path) as file:
+        packed = file.read(2) == b"PK"
+    whole = None
     if packed:
         with _Archive(path) as archive:
             # A log that was not ended has only what was written at its start.
@@ -129,7 +123,8 @@ def read_log(path: Path) -> Log:
                 raise RunError(f"{path} is an archive, but no log of inspect_ai: it has no header. {WANTED}")
             header = archive.read(name)
     else:
-        header = whole
+        hint = ": write it as .eval with `inspect log convert`"
+        header = whole = parsed(read_whole(path, MOST_WHOLE, hint), str(path))
     spec = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(spec, dict) or not all(
         isinstance(spec.get(key), str) and spec[key] for key in ("task", "model")
@@ -176,7 +171,7 @@ class _Archive:
         try:
             self._zip = zipfile.ZipFile(ordinary(path))
         except _UNREADABLE as error:
-            raise self._broken(error) from error
+            raise RunError(f"{path} cannot be read as an archive: {error}.") from error
         self.names = list(self._zip.NameToInfo)
         self._left = max(MOST_WHOLE, MOST_RATIO * path.stat().st_size)
 
@@ -203,9 +198,6 @@ class _Archive:
         if len(data) > most:
             raise RunError(f"{self.where(name)} unpacks to more than the {most >> 20:,} MB allowed.")
         return parsed(data, self.where(name))
-
-    def _broken(self, error: Exception) -> RunError:
-        return RunError(f"{self.path} cannot be read as an archive: {error}.")
 
 
 def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[bytes]:

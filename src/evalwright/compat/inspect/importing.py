@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +15,7 @@ from evalwright.compat.inspect.scores import OURS, Worths, scores_of
 from evalwright.compat.programs import Imports, imports_of
 from evalwright.compat.recording import (
     UNKNOWN,
+    count_of,
     digest_of,
     listed,
     mapping,
@@ -23,6 +24,7 @@ from evalwright.compat.recording import (
     run_record,
     started,
     task_record,
+    write_run,
 )
 from evalwright.core.errors import Failure, Party, RunError
 from evalwright.core.outcomes import LENGTH
@@ -35,9 +37,8 @@ from evalwright.engine.counts import Counts
 from evalwright.metrics.registry import is_known
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult
-from evalwright.runs.writer import RunWriter
 
 FORMAT = KEY = "inspect_ai"
 _MOST_COLUMNS, _MOST_SLICES = 1000, 8
@@ -69,6 +70,11 @@ def import_inspect(path: Path, out: Path, name: str = "") -> tuple[tuple[Run, ..
     return tuple(_Import(log).run(out, name, len(logs) == 1, taken) for log in logs), left
 
 
+_SEEN = {
+    "error": "ended with an error",
+    "limit": "met a limit",
+    "retried": "were tried again after an error",
+}
 _VERSIONS = (1, 2)
 """Versions of the format that are known."""
 
@@ -87,7 +93,7 @@ class _Import:
         self.slices: list[str] = []
         self.worths = Worths()
         self.reduced: dict[tuple[str, str], dict[str, float]] = {}
-        self.seen = {"limit": 0, "retried": 0, "error": 0}
+        self.seen = dict.fromkeys(_SEEN, 0)
         self._scan()
         self.published = _published(log.header)
         self.specs, self.theirs, self.left = self._metrics()
@@ -127,13 +133,10 @@ class _Import:
         if own := self._own_metrics():
             return own, {}, []
         specs, theirs, left = [], {}, []
-        found = [
-            (score, key, one)
-            for score in self.published
-            for key, one in mapping(score.get("metrics")).items()
-        ]
         reducers = {str(score.get("reducer") or "mean") for score in self.published}
-        for score, key, one in found:
+        found = ((score, key) for score in self.published for key in mapping(score.get("metrics")))
+        for score, key in found:
+            one = score["metrics"][key]
             name, scorer = str(score.get("name") or ""), str(score.get("scorer") or "")
             reducer, metric = str(score.get("reducer") or "mean"), str(mapping(one).get("name") or key)
             column = next((each for each in (f"{scorer}.{name}", name) if each in self.columns), "")
@@ -153,19 +156,11 @@ class _Import:
             else:
                 left += [] if metric.rpartition("/")[2] in _OWN_INTERVALS else [f"{label} {value}"]
                 continue
-            theirs[label] = {
-                "name": name,
-                "scorer": scorer,
-                "reducer": score.get("reducer"),
-                "metric": key,
-                "value": value,
-            }
-        if not specs:
-            for column, (low, high) in self.columns.items():
-                label = "accuracy" if low >= 0 and high <= 1 else "mean"
-                specs.append(
-                    MetricSpec(label if len(self.columns) == 1 else f"{column}.{label}", label, column)
-                )
+            reduced = {"reducer": score.get("reducer"), "metric": key, "value": value}
+            theirs[label] = {"name": name, "scorer": scorer, **reduced}
+        for column, (low, high) in self.columns.items() if not specs else ():
+            kind = "accuracy" if low >= 0 and high <= 1 else "mean"
+            specs.append(MetricSpec(kind if len(self.columns) == 1 else f"{column}.{kind}", kind, column))
         return specs, theirs, left
 
     def _own_metrics(self) -> list[MetricSpec]:
@@ -181,14 +176,11 @@ class _Import:
         """Whether the log has the scores of a reducer that we lack; then they are a column of their own."""
         for one in map(mapping, self.log.reductions()):
             if one.get("scorer") == column and one.get("reducer") == reducer:
-                rows = one.get("samples")
+                rows = list(map(mapping, listed(one.get("samples"))))
                 values = {
-                    str(mapping(row).get("sample_id")): self.worths.worth(column, mapping(row).get("value"))
-                    for row in (listed(rows))
+                    str(row.get("sample_id")): self.worths.worth(column, row.get("value")) for row in rows
                 }
-                self.reduced[column, reducer] = {
-                    key: value for key, value in values.items() if value is not None
-                }
+                self.reduced[column, reducer] = {key: x for key, x in values.items() if x is not None}
         return (column, reducer) in self.reduced
 
     # -- records ---------------------------------------------------------------------------------------------------------
@@ -229,11 +221,7 @@ class _Import:
                 "file": log.path.name,
                 "status": str(header.get("status") or "started"),
                 "notes": self._notes(result),
-                **{
-                    key: _without_ids(header[key])
-                    for key in ("eval", "plan", "results", "stats", "error")
-                    if header.get(key)
-                },
+                **{key: _without_ids(header[key]) for key in _KEPT if header.get(key)},
             }
             began, ended = (str(stats.get(key) or "") for key in ("started_at", "completed_at"))
             seed = mapping(spec.get("model_generate_config")).get("seed")
@@ -257,11 +245,7 @@ class _Import:
                 "usage": Counts(usage=_usage(mapping(stats.get("model_usage")).get(spec["model"]))).as_dict(),
             }
 
-        with RunWriter(folder) as writer:
-            for record in records():
-                writer.add(record.index * self.epochs + record.draw, record)
-            writer.finish(finished())
-        return open_run(folder)
+        return write_run(folder, records(), finished, self.epochs)
 
     def _record(self, row: LoggedSample) -> SampleRecord:
         kept: dict[str, Any] = {} if isinstance(row.id, str) else {"id": row.id}
@@ -295,14 +279,12 @@ class _Import:
             failure = _failure(row.error, ours.get("failure"))
             if scores:
                 kept["error"], failure = failure.message, None
-        answer = (
-            self._answer(row, chosen, prompt or asked, scores, ours) if chosen and failure is None else None
-        )
+        answer = self._answer(row, chosen, prompt or asked, ours) if chosen and failure is None else None
         if answer is None and failure is None and not scores:
-            failure = Failure(
-                "no reply", "model", _limit(row.limit) or "The log has no reply of the model here."
-            )
+            limit = f"It met its limit: {printable(str(row.limit.get('type')))}." if row.limit else ""
+            failure = Failure("no reply", "model", limit or "The log has no reply of the model here.")
         metadata = {key: value for key, value in row.metadata.items() if key != OURS}
+        passages = map(mapping, listed(ours.get("passages")))
         if KEY in metadata:
             kept["metadata"] = metadata[KEY]
         sample = Sample(
@@ -310,64 +292,37 @@ class _Import:
             asked,
             targets if targets != ("",) else (),
             tuple(row.choices),
-            tuple(
-                ord(one) - 65 for one in targets if len(one) == 1 and 0 <= ord(one) - 65 < len(row.choices)
-            ),
-            passages=tuple(
-                Passage(str(one.get("id")), str(one.get("text")))
-                for one in map(mapping, listed(ours.get("passages")))
-            ),
+            tuple(right for one in targets if (right := _place(one, row.choices)) is not None),
+            passages=tuple(Passage(str(one.get("id")), str(one.get("text"))) for one in passages),
             metadata={**metadata, **({KEY: kept} if kept else {})},
             cluster=str(ours.get("cluster") or ""),
         )
-        return SampleRecord(
-            self.task,
-            place,
-            row.epoch - 1,
-            sample,
-            answer,
-            scores,
-            failure,
-            {} if failure else failures,
-            {} if failure else undecided,
-        )
+        lost = ({}, {}) if failure else (failures, undecided)
+        return SampleRecord(self.task, place, row.epoch - 1, sample, answer, scores, failure, *lost)
 
     def _answer(
-        self,
-        row: LoggedSample,
-        chosen: Mapping[str, Any],
-        prompt: Any,
-        scores: Mapping[str, Score],
-        ours: Mapping[str, Any],
+        self, row: LoggedSample, chosen: Mapping[str, Any], prompt: Any, ours: Mapping[str, Any]
     ) -> Answer:
         parts, reasoning, _ = content_of(chosen.get("message"))
         text = "".join(part for part in parts if isinstance(part, str))
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
         used = _usage(row.model_usage.get(self.spec["model"]) or row.output.get("usage"))
-        response = Response(
-            text,
-            reasoning,
-            LENGTH if row.limit and not text else reason,
-            usage=used,
-            latency=number(row.output.get("time")) or 0.0,
-            model=str(row.output.get("model") or ""),
-        )
+        latency, model = number(row.output.get("time")) or 0.0, str(row.output.get("model") or "")
+        reason = LENGTH if row.limit and not text else reason
+        response = Response(text, reasoning, reason, usage=used, latency=latency, model=model)
         letters = [mapping(one).get("answer") for one in scores_of(row).values()]
-        picked = next((ord(one) - 65 for one in letters if isinstance(one, str) and len(one) == 1), -1)
+        first = next((one for one in letters if isinstance(one, str) and len(one) == 1), "")
         found = [value for one in listed(ours.get("log_likelihoods")) if (value := number(one)) is not None]
-        choice = picked if 0 <= picked < len(row.choices) else None
-        return Answer(text, reasoning, choice, tuple(found), prompt, (response,))
+        return Answer(text, reasoning, _place(first, row.choices), tuple(found), prompt, (response,))
 
     def _notes(self, result: TaskResult) -> list[str]:
         """What the log says that its samples do not, and why."""
         notes = []
-        status, error = (
-            self.log.header.get("status", "started"),
-            mapping(self.log.header.get("error")).get("message"),
-        )
+        header = self.log.header
+        status, error = header.get("status", "started"), mapping(header.get("error")).get("message")
         asked = mapping(self.spec.get("dataset")).get("samples")
-        if (version := self.log.header.get("version", 1)) not in _VERSIONS:
+        if (version := header.get("version", 1)) not in _VERSIONS:
             notes.append(
                 f"The log is of version {printable(str(version))[:40]} of its format; {' and '.join(map(str, _VERSIONS))} are known. It was read as "
                 f"version {_VERSIONS[-1]}: check that the numbers are those of inspect_ai."
@@ -377,11 +332,7 @@ class _Import:
             notes.append(
                 f"Its status is '{printable(str(status))}', with {len(self.places)} of {asked} samples{told}."
             )
-        for key, what in (
-            ("error", "ended with an error"),
-            ("limit", "met a limit"),
-            ("retried", "were tried again after an error"),
-        ):
+        for key, what in _SEEN.items():
             if self.seen[key]:
                 notes.append(f"Samples, each epoch counted, that {what}: {self.seen[key]}.")
         notes += [
@@ -404,7 +355,14 @@ class _Import:
         return notes
 
 
+_KEPT = ("eval", "plan", "results", "stats", "error")
 _CODE = ("model", "model_base_url", "model_args", "model_generate_config")
+
+
+def _place(letter: str, choices: Sequence[str]) -> int | None:
+    """Which option a letter names."""
+    place = ord(letter) - 65 if len(letter) == 1 else -1
+    return place if 0 <= place < len(choices) else None
 
 
 def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -412,9 +370,8 @@ def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     results = mapping(header.get("results"))
     first = mapping(results.get("scorer"))
     if first:
-        return [
-            {"name": "score", "scorer": "score", "metrics": results.get("metrics") or first.get("metrics")}
-        ]
+        metrics = results.get("metrics") or first.get("metrics")
+        return [{"name": "score", "scorer": "score", "metrics": metrics}]
     return [one for one in map(mapping, listed(results.get("scores"))) if one]
 
 
@@ -430,20 +387,11 @@ def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
     return Failure(kind[0][:60] if kind else "error", party, told)
 
 
-def _limit(limit: Mapping[str, Any] | None) -> str:
-    return f"It met its limit: {printable(str(limit.get('type')))}." if limit else ""
-
-
 def _usage(given: Any) -> Usage:
     """Tokens; with inspect_ai, those read from a cache stand beside the input."""
-    found = mapping(given)
-
-    def count(key: str) -> int:
-        value = found.get(key)
-        return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
-
-    cached = count("input_tokens_cache_read")
-    return Usage(count("input_tokens") + cached, count("output_tokens"), count("reasoning_tokens"), cached)
+    names = ("input_tokens", "output_tokens", "reasoning_tokens", "input_tokens_cache_read")
+    read, written, thought, cached = (count_of(mapping(given).get(name)) for name in names)
+    return Usage(read + cached, written, thought, cached)
 
 
 def _between(began: str, ended: str) -> float:
@@ -455,21 +403,15 @@ def _between(began: str, ended: str) -> float:
 
 def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
     commit = mapping(spec.get("revision")).get("commit")
-    libraries = {
-        printable(key): printable(str(value)) for key, value in mapping(spec.get("packages")).items()
-    }
-    return {
-        **UNKNOWN,
-        "libraries": libraries,
-        "git_commit": printable(commit) if isinstance(commit, str) else None,
-    }
+    packages = mapping(spec.get("packages")).items()
+    libraries = {printable(key): printable(str(value)) for key, value in packages}
+    known = printable(commit) if isinstance(commit, str) else None
+    return {**UNKNOWN, "libraries": libraries, "git_commit": known}
 
 
 def _without_ids(part: Any) -> Any:
     """A part of the header to be kept; the ids of samples stand in their records."""
     if isinstance(part, dict) and isinstance(part.get("dataset"), dict):
-        return {
-            **part,
-            "dataset": {key: value for key, value in part["dataset"].items() if key != "sample_ids"},
-        }
+        kept = {key: value for key, value in part["dataset"].items() if key != "sample_ids"}
+        return {**part, "dataset": kept}
     return part

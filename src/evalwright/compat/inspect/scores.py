@@ -69,24 +69,16 @@ class Worths:
         theirs = {name: mapping(score) for name, score in scores_of(sample).items()}
         _keep(theirs, kept)
         for column, value in self.values(sample):
-            score = theirs.get(column) or next(
-                (one for name, one in theirs.items() if column.startswith(f"{name}.")), {}
-            )
+            above = (one for name, one in theirs.items() if column.startswith(f"{name}."))
+            score = theirs.get(column) or next(above, {})
             metadata = mapping(score.get("metadata"))
-            worth, told, own = (
-                self.worth(column, value),
-                str(score.get("explanation") or ""),
-                mapping(metadata.get(OURS)),
-            )
+            own, told = mapping(metadata.get(OURS)), str(score.get("explanation") or "")
+            worth = self.worth(column, value)
             if worth is not None:
-                label = own.get("label") or (
-                    WORDS.get(value, (0, value))[1] if isinstance(value, str) else ""
-                )
-                parts = {
-                    key: found
-                    for key, one in mapping(own.get("parts")).items()
-                    if (found := number(one)) is not None
-                }
+                word = WORDS.get(value, (0, value))[1] if isinstance(value, str) else ""
+                label = own.get("label") or word
+                named = mapping(own.get("parts")).items()
+                parts = {key: found for key, one in named if (found := number(one)) is not None}
                 item = own.get("item") if isinstance(own.get("item"), dict) else None
                 scores[column] = Score(worth, str(label)[:200], told, parts, item)
                 continue

@@ -14,9 +14,17 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from evalwright.compat.recording import Recorded, field, nothing_at, number, parsed, read_rows
+from evalwright.compat.recording import (
+    Recorded,
+    field,
+    mapping,
+    nothing_at,
+    number,
+    parsed,
+    read_rows,
+    read_whole,
+)
 from evalwright.core.errors import RunError
-from evalwright.core.private import ordinary
 from evalwright.core.text import printable
 
 MOST_BYTES = 64 << 20
@@ -119,11 +127,9 @@ def read_run(path: Path) -> RecordedRun:
     data = _json(path)
     if not isinstance(data, dict) or not isinstance(data.get("results"), list):
         raise RunError(f"{path} is not a run of open-factual-bench: it has no list `results`.")
-    settings, summary = _mapping(data.get("config")), _mapping(data.get("summary"))
-    results = tuple(
-        Result.of(_flat(row), f"{path}, row {place} of `results`")
-        for place, row in enumerate(data["results"], 1)
-    )
+    settings, summary = mapping(data.get("config")), mapping(data.get("summary"))
+    rows = enumerate(data["results"], 1)
+    results = tuple(Result.of(_flat(row), f"{path}, row {place} of `results`") for place, row in rows)
     if not results:
         raise RunError(f"{path} has no row in `results`.")
     seen: set[str] = set()
@@ -144,11 +150,11 @@ def read_run(path: Path) -> RecordedRun:
 
 def _flat(row: Any) -> Any:
     """A row with what stands in its `metadata` beside its own."""
-    nested = row.get("metadata") if isinstance(row, dict) else None
+    nested = mapping(row).get("metadata")
     if not isinstance(nested, dict):
         return row
-    renamed = {"label": nested.get("hallucination_label")}
-    return {**row, **renamed, **{key: nested.get(key) for key in ("sub_domain", "type")}}
+    names = {"label": "hallucination_label", "sub_domain": "sub_domain", "type": "type"}
+    return {**row, **{key: nested.get(theirs) for key, theirs in names.items()}}
 
 
 # -- questions ----------------------------------------------------------------------------------------------------------
@@ -222,20 +228,11 @@ def _called(node: ast.expr) -> str:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise RunError(
-                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is not a file of open-factual-bench."
-            )
-        return ordinary(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+        data = read_whole(path, MOST_BYTES, ": it is not a file of open-factual-bench")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise RunError(f"{path} is not UTF-8: {error.reason} at byte {error.start}.") from error
 
 
 def _json(path: Path) -> Any:
     return parsed(_text(path), str(path))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

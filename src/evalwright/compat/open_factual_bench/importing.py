@@ -28,6 +28,7 @@ from evalwright.compat.open_factual_bench.rows import (
 from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import (
     check_scoring,
+    opened,
     run_folder,
     run_record,
     started,
@@ -35,7 +36,6 @@ from evalwright.compat.recording import (
     write_run,
 )
 from evalwright.core.errors import RunError
-from evalwright.core.private import ordinary
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.models.base import fingerprint_of
@@ -100,7 +100,8 @@ def _import(
     alone: bool,
     taken: set[Path],
 ) -> Run:
-    digest = hashlib.sha256(ordinary(recorded.path).read_bytes()).hexdigest()
+    with opened(recorded.path) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
     identity = fingerprint_of({"imported": digest, "facts": [scoring, known]})
     parts = [recorded.run_id, "published" if scoring == "published" else ""]
@@ -115,9 +116,8 @@ def _import(
         model=recorded.model,
         code={"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]},
         tasks=[
-            _task(task, specs, records, scoring, questions is not None)
-            for task, specs in ((TASK, _SHORT_SPECS), (STRESS_TASK, _STRESS_SPECS))
-            if any(record.task == task for record in records)
+            _task(task, [one for one in records if one.task == task], scoring, questions is not None)
+            for task in dict.fromkeys(record.task for record in records)
         ],
         configuration={"scoring": scoring, "imported": imported},
         seconds=round(sum(row.latency for row in recorded.results), 3),
@@ -135,9 +135,8 @@ def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
         for index, row in enumerate(chosen):
             failures = {(STRESS if stress else SHORT_ANSWER): row.failure} if row.failure else {}
             undecided = {SHORT_ANSWER: row.undecided} if row.undecided else {}
-            yield SampleRecord(
-                task, index, 0, row.sample, row.answer, _scores(row), None, failures, undecided
-            )
+            made = row.sample, row.answer, _scores(row), None, failures, undecided
+            yield SampleRecord(task, index, 0, *made)
 
 
 def _scores(row: Judged) -> dict[str, Score]:
@@ -149,19 +148,13 @@ def _scores(row: Judged) -> dict[str, Score]:
     return {STRESS: row.score, **shares}
 
 
-def _task(
-    task: str,
-    specs: Sequence[MetricSpec],
-    records: Sequence[SampleRecord],
-    scoring: str,
-    known: bool,
-) -> dict[str, Any]:
+def _task(task: str, records: Sequence[SampleRecord], scoring: str, known: bool) -> dict[str, Any]:
+    specs = _SHORT_SPECS if task == TASK else _STRESS_SPECS
     columns = [SHORT_ANSWER] if task == TASK else [STRESS, HANDLED, HALLUCINATED, UNCLEAR]
-    mine = [record for record in records if record.task == task]
-    tally = TaskTally(columns, ["domain"], mine)
+    tally = TaskTally(columns, ["domain"], records)
     kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
     what = "short answers" if task == TASK else "answers to questions with a false premise"
-    questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in mine))
+    questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in records))
     return task_record(
         tally.result(task, "1", specs),
         FORMAT,
@@ -208,9 +201,8 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
     said = _count(rows, "recorded") or {"correct": 0, "graded": 0}
     summary = tuple(recorded.summary.get(key) for key in ("correct", "auto_graded"))
     if None not in summary and summary != tuple(said.values()):
-        notes.append(
-            f"its summary says {summary[0]} of {summary[1]}, but its rows say {said['correct']} of {said['graded']}"
-        )
+        rows_say = f"{said['correct']} of {said['graded']}"
+        notes.append(f"its summary says {summary[0]} of {summary[1]}, but its rows say {rows_say}")
     if far := runaway(recorded):
         notes.append(
             f"took the time of a full-length reply but kept a few tokens, so what was kept may answer a question that the "

@@ -59,7 +59,7 @@ class Judged:
     @property
     def sample(self) -> Sample:
         """The question as a sample; without the questions, its id alone."""
-        return sample_of(self.result, self.question)
+        return _sample_of(self.result, self.question)
 
     @property
     def answer(self) -> Answer:
@@ -72,7 +72,7 @@ class Judged:
         return _GROUPS.get(self.score.label, UNCLEAR) if self.stress and self.score else ""
 
 
-def sample_of(result: Result, question: Question | None) -> Sample:
+def _sample_of(result: Result, question: Question | None) -> Sample:
     """The sample of a row. A sub-domain takes the place of its domain, as in the benchmark's own tables."""
     if question is None:
         return Sample(result.id)
@@ -100,12 +100,12 @@ def _answer_of(found: Result) -> Answer:
 
 def judge_rows(run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> list[Judged]:
     """Every row of a run. scoring: whose verdict becomes the score, "published" or "corrected"."""
-    return [_judge(row, (questions or {}).get(row.id), scoring) for row in run.results]
-
-
-def _judge(row: Result, question: Question | None, scoring: str) -> Judged:
-    stress = bool(row.label) or (question is not None and question.type == STRESS_TYPE)
-    return _judge_stress(row, question, scoring) if stress else _judge_short(row, question, scoring)
+    out = []
+    for row in run.results:
+        question = (questions or {}).get(row.id)
+        stress = bool(row.label) or (question is not None and question.type == STRESS_TYPE)
+        out.append((_judge_stress if stress else _judge_short)(row, question, scoring))
+    return out
 
 
 def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged:
@@ -120,9 +120,8 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     right = published_correct(row.response, question.reference)
     published = "" if right is None else _word(right)
     if not is_graded(question.reference):
-        return Judged(
-            row, question, False, recorded, published, "", None, "its reference is not a short answer"
-        )
+        why = "its reference is not a short answer"
+        return Judged(row, question, False, recorded, published, "", None, why)
     ours = _scored(bind(SHORT_ANSWER), row, question)
     undecided = ours if isinstance(ours, Undecided) else None
     label = ours.label if isinstance(ours, Score) else UNDECIDED
@@ -155,7 +154,7 @@ def _failure(message: str) -> Failure:
 
 def _scored(scorer: Scorer, row: Result, question: Question) -> Score | Undecided:
     """The score by rules alone."""
-    given = sample_of(row, question), _answer_of(row)
+    given = _sample_of(row, question), _answer_of(row)
     found: Any = scorer.function(*given, _no_model) if scorer.asks else scorer.function(*given)
     if inspect.isawaitable(found):
         found = run_blocking(lambda: found)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from evalwright.compat.open_factual_bench.files import Question
 from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, metadata_of
@@ -55,33 +54,26 @@ metadata:
 _KEYS = ("domain", "type", "source", "created_at", "premise")
 
 
-def write_tasks(questions: Mapping[str, Question], folder: Path, names: tuple[str, str]) -> list[Path]:
+def write_tasks(questions: Mapping[str, Question], folder: Path, names: tuple[str, str]) -> None:
     """Write a task file with its data for the short answers and one for the stress questions. names: of both tasks.
 
     A reference that is a description is compared with no answer, so its question is left out. Raises RunError.
     """
     short = [one for one in questions.values() if one.type != STRESS_TYPE and is_graded(one.reference)]
     stress = [one for one in questions.values() if one.type == STRESS_TYPE]
-    abouts = (
-        "Facts from memory, in a short phrase.",
-        "Questions with a false premise; the right answer says so.",
+    kinds = (
+        (short, "short-answer", "accuracy", "Facts from memory, in a short phrase."),
+        (stress, "stress", "handled", "Questions with a false premise; the right answer says so."),
     )
-    uses = (("short-answer", "accuracy"), ("stress", "handled"))
-    out = []
-    for name, about, rows, (scorer, metric) in zip(names, abouts, (short, stress), uses, strict=True):
+    for name, (rows, scorer, metric, about) in zip(names, kinds, strict=True):
         if not rows:
             continue
         keys = [key for key in _KEYS if key != "premise" or scorer == "stress"]
         metadata = "\n".join(f'    {key}: "{{{{ {key} | default(none) }}}}"' for key in keys)
-        text = _FILE.format(
-            task=name, about=about, data=f"{name}.jsonl", metadata=metadata, scorer=scorer, metric=metric
-        )
-        lines = "".join(json.dumps(_row(one), ensure_ascii=False) + "\n" for one in rows)
+        facts = {"task": name, "data": f"{name}.jsonl", "scorer": scorer, "metric": metric}
+        lines = ""
+        for one in rows:
+            row = {"id": one.id, "question": one.question, "reference": one.reference, **metadata_of(one)}
+            lines += json.dumps(row, ensure_ascii=False) + "\n"
         write_file(folder / f"{name}.jsonl", lines)
-        write_file(folder / f"{name}.yaml", text)
-        out.append(folder / f"{name}.yaml")
-    return out
-
-
-def _row(one: Question) -> dict[str, Any]:
-    return {"id": one.id, "question": one.question, "reference": one.reference, **metadata_of(one)}
+        write_file(folder / f"{name}.yaml", _FILE.format(about=about, metadata=metadata, **facts))

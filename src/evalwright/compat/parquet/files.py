@@ -6,19 +6,18 @@ What people ask for stands in columns of its own; the whole record of each sampl
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import nothing_at, parsed, run_folder, writing
+from evalwright.compat.programs import Exports, Imports
+from evalwright.compat.recording import mapping, nothing_at, parsed, replacing, run_folder, writing
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
-from evalwright.tasks.files import place_of
 
 _KEY = b"evalwright.run"
 _WHOLE = "record"
@@ -30,12 +29,24 @@ _ROWS = 256
 _SAMPLES = {
     "task": "string", "id": "string", "index": "int64", "draw": "int32", "outcome": "string", "input": "string", "target": "string",
     "answer": "string", "reasoning": "string", "failure": "string", "input_tokens": "int64", "output_tokens": "int64",
-    "latency": "double", "metadata": "string", _WHOLE: "string",
+    "latency": "float64", "metadata": "string", _WHOLE: "string",
 }  # fmt: skip
 _SCORES = {
-    "task": "string", "id": "string", "draw": "int32", "scorer": "string", "value": "double", "label": "string",
+    "task": "string", "id": "string", "draw": "int32", "scorer": "string", "value": "float64", "label": "string",
     "explanation": "string", "parts": "string", "failure": "string",
 }  # fmt: skip
+
+
+def imports(path: Path, out: Path, name: str) -> Imports:
+    """A file of samples as a run, for the command line."""
+    run = import_parquet(path, out, name)
+    line = f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,} records)"
+    return Imports([line], {"runs": [{"id": run.id, "model": run.model, "folder": str(run.folder)}]})
+
+
+def exports(runs: Sequence[Run], out: Path) -> Exports:
+    """Runs as files, for the command line."""
+    return Exports([file for run in runs for file in export_parquet(run, out)])
 
 
 def export_parquet(run: Run, out: Path) -> list[Path]:
@@ -44,26 +55,14 @@ def export_parquet(run: Run, out: Path) -> list[Path]:
     facts = to_json(run.data).encode("utf-8", "replace")
     files = [out / f"{run.name}.{what}.parquet" for what in ("samples", "scores")]
     with writing(out):
-        place_of(out).mkdir(parents=True, exist_ok=True)
         for file, columns, rows in zip(files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True):
-            schema = pa.schema(
-                [
-                    (name, getattr(pa, "float64" if kind == "double" else kind)())
-                    for name, kind in columns.items()
-                ]
-            )
-            target = place_of(file)
-            temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-            try:
-                with pq.ParquetWriter(
-                    temporary, schema.with_metadata({_KEY: facts}), compression="zstd"
-                ) as writer:
-                    for batch in _batches(rows(run)):
-                        writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-                temporary.replace(target)
-            finally:
-                with suppress(OSError):
-                    temporary.unlink()
+            schema = pa.schema([(name, getattr(pa, kind)()) for name, kind in columns.items()])
+            facts_too = schema.with_metadata({_KEY: facts})
+            with replacing(file) as new, pq.ParquetWriter(new, facts_too, compression="zstd") as writer:
+                found, size = rows(run), _ROWS
+                while size == _ROWS:
+                    size = len(batch := list(islice(found, _ROWS)))
+                    writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     return files
 
 
@@ -81,12 +80,8 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                 )
             if _unpacked(file) > MOST_WHOLE:
                 raise RunError(f"{path} unpacks to more than the {MOST_WHOLE:,} bytes allowed.")
-            data = parsed(facts, f"{path}, the run")
-            if (
-                not isinstance(data, dict)
-                or data.get("schema") != SCHEMA_VERSION
-                or not isinstance(data.get("id"), str)
-            ):
+            data = mapping(parsed(facts, f"{path}, the run"))
+            if data.get("schema") != SCHEMA_VERSION or not isinstance(data.get("id"), str):
                 raise RunError(f"{path} has a run that this version does not read.")
             identity = str(data.get("identity"))
             folder = run_folder(out, name or data["id"], "", [], set(), identity, alone=True)
@@ -95,9 +90,8 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
                     try:
                         writer.add(place, record_from(record))
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
-                        raise RunError(
-                            f"{path}, row {place + 1} is not a record of a sample ({type(error).__name__}: {error})."
-                        ) from error
+                        why = f"is not a record of a sample ({type(error).__name__}: {error})"
+                        raise RunError(f"{path}, row {place + 1} {why}.") from error
                 _check(Run(path, data), path)
                 writer.finish({**data, "id": folder.name})
     except (OSError, pa.ArrowException) as error:
@@ -108,12 +102,10 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
 def _check(run: Run, path: Path) -> None:
     """Raise RunError where the parts of a run are of a wrong kind, before anything is written."""
     try:
-        found = run.label, run.tasks, run.groups, run.n_failed, run.cost
+        _ = run.label, run.tasks, run.groups, run.n_failed, run.cost
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise RunError(
-            f"{path} has a run whose parts cannot be read ({type(error).__name__}: {error})."
-        ) from error
-    del found
+        why = f"{type(error).__name__}: {error}"
+        raise RunError(f"{path} has a run whose parts cannot be read ({why}).") from error
 
 
 def _unpacked(file: Any) -> int:
@@ -151,36 +143,14 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
     for record in run.samples():
         base = {"task": record.task, "id": record.sample.id, "draw": record.draw}
         for name, score in record.scores.items():
-            more = {
-                "value": score.value,
-                "label": score.label or None,
-                "explanation": _fit(score.explanation) or None,
-            }
-            yield {
-                **base,
-                "scorer": name,
-                **more,
-                "parts": to_json(dict(score.parts)) if score.parts else None,
-            }
+            parts = to_json(dict(score.parts)) if score.parts else None
+            told = {"label": score.label or None, "explanation": _fit(score.explanation) or None}
+            yield {**base, "scorer": name, "value": score.value, **told, "parts": parts}
         for name, failure in record.score_failures.items():
             yield {**base, "scorer": name, "failure": _fit(f"{failure.kind}: {failure.message}")}
         for name, undecided in record.undecided.items():
-            yield {
-                **base,
-                "scorer": name,
-                "label": undecided.label,
-                "explanation": _fit(undecided.explanation),
-            }
-
-
-def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == _ROWS:
-            yield batch
-            batch = []
-    yield batch
+            told = {"label": undecided.label, "explanation": _fit(undecided.explanation)}
+            yield {**base, "scorer": name, **told}
 
 
 def _fit(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a checkpoint's files say of it: which of its classes means "supported", and how many tokens it reads at once."""
+"""What is known of a judge's checkpoint: which of its classes means "supported", how many tokens it reads, how a pair becomes one text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, closest
 
 SUPPORTED = frozenset([
     "consistent", "correct", "e", "entail", "entailed", "entailing", "entailment", "entails", "factual", "faithful",
@@ -33,10 +33,19 @@ def class_names(config: Mapping[str, Any]) -> list[str]:
 
 
 def supported_class(names: list[str], label: str | int | None, where: str) -> int:
-    """The place of the class "supported" among a checkpoint's classes; 0 where it has one logit only.
+    """The place of the class "supported"; LABEL_1 of two unnamed ones. Else as `meant_class`."""
+    if label is None and len(names) == 2 and all(_UNNAMED.fullmatch(name) for name in names):
+        return 1
+    return meant_class(names, label, where, SUPPORTED, "that the premise supports the hypothesis")
 
-    label: the class's name or number, where the person says it. Else its name must be one of `SUPPORTED`, or it is
-    LABEL_1 of two unnamed classes. Raises ConfigurationError, which lists the classes.
+
+def meant_class(
+    names: list[str], label: str | int | None, where: str, known: frozenset[str], meaning: str
+) -> int:
+    """The place of the class that means something among a checkpoint's classes; 0 where it has one logit only.
+
+    label: the class's name or number, where the person says it; else its name must be one of the known ones. Raises
+    ConfigurationError, which lists the classes.
     """
     plain = [_plain(name) for name in names]
     if label is not None:
@@ -48,14 +57,11 @@ def supported_class(names: list[str], label: str | int | None, where: str) -> in
         raise ConfigurationError(f"'{where}' has no class '{label}'. {_listed(names)}")
     if len(names) == 1:
         return 0
-    found = [place for place, name in enumerate(plain) if name in SUPPORTED]
+    found = [place for place, name in enumerate(plain) if name in known]
     if len(found) == 1:
         return found[0]
-    if len(names) == 2 and not found and all(_UNNAMED.fullmatch(name) for name in names):
-        return 1
     raise ConfigurationError(
-        f"The classes of '{where}' do not say which of them means that the premise supports the hypothesis: name it with "
-        f"-M label=... {_listed(names)}"
+        f"The classes of '{where}' do not say which of them means {meaning}: name it with -M label=... {_listed(names)}"
     )
 
 
@@ -84,3 +90,36 @@ def _plain(name: str) -> str:
 
 def _listed(names: list[str]) -> str:
     return "Its classes: " + ", ".join(f"{place} = {name}" for place, name in enumerate(names)) + "."
+
+
+_ASKED = (
+    "Determine if the hypothesis is true given the premise?\n\nPremise: {premise}\n\nHypothesis: {hypothesis}"
+)
+
+PROMPTS: dict[str, str] = {
+    "hhem": _ASKED,
+    "hhem-t5": f"<pad> {_ASKED}",
+}
+"""hhem: the input of HHEM-2.3; hhem-t5: that of HHEM-2.1-Open, whose first token `<pad>` is the one that is read."""
+
+_SLOT = re.compile(r"\{(premise|hypothesis)\}")
+
+
+def read_prompt(value: str) -> str:
+    """A format by its name, or itself. Raises ConfigurationError where it is neither."""
+    if value in PROMPTS:
+        return PROMPTS[value]
+    if isinstance(value, str) and {"premise", "hypothesis"} <= set(_SLOT.findall(value)):
+        return value
+    near = closest(str(value), PROMPTS)
+    raise ConfigurationError(
+        f"prompt={value!r} is not a known format ({', '.join(PROMPTS)})"
+        + (f"; did you mean '{near[0]}'? " if near else "; ")
+        + "A format of your own must be a text with {premise} and {hypothesis}."
+    )
+
+
+def fill(prompt: str, premise: str, hypothesis: str) -> str:
+    """The text of a pair. Braces in the pair itself mean nothing."""
+    parts = {"premise": premise, "hypothesis": hypothesis}
+    return _SLOT.sub(lambda found: parts[found.group(1)], prompt)

@@ -10,16 +10,13 @@ The arithmetic is that of the package hdm2 0.7, of which no code is needed; sent
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.local.files import content_hash
 from evalwright.models.local.hf.options import as_count
-from evalwright.models.local.hf.source import find_source, find_tokenizer
-
-if TYPE_CHECKING:
-    from evalwright.models.judges.network import PairNetwork
+from evalwright.models.local.hf.source import find_source
 
 PUBLISHED = "AimonLabs/hallucination-detection-model"
 PROMPT = "Write a summary of the passage."
@@ -30,50 +27,34 @@ LAYER = 25
 class Hdm2Model(LocalJudge):
     """P(supported) by HDM-2.
 
-    revision: branch, tag or commit. prompt: what the writer of the texts was asked, which HDM-2 reads before the premise. base: the decoder
-    below the adapter, where it is not the one that config.json names. layer: the inner layer of the third head. chunk,
-    max_length, dtype, device, batch_size: as for the other judges.
-
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch, transformers or peft.
+    prompt: what the writer of the texts was asked, which HDM-2 reads before the premise. base: the decoder below the adapter, where
+    it is not the one that config.json names. layer: the inner layer of the third head.
     """
+
+    provider = "hdm2"
+    network = "evalwright.models.judges.hdm2_network:open_hdm2"
 
     def __init__(
         self,
         name: str,
         *,
-        revision: str | None = None,
         prompt: str = PROMPT,
         base: str | None = None,
         layer: int = LAYER,
-        chunk: int | str = "auto",
-        max_length: int | None = None,
-        dtype: str = "auto",
-        device: str = "auto",
-        batch_size: int | str = "auto",
+        **common: Any,
     ) -> None:
-        super().__init__("hdm2", name, revision)
-        named = base or self._source.config.get("base_model_name")
+        super().__init__(name, **common)
+        named = base or self.source.config.get("base_model_name")
         if not isinstance(named, str) or not named:
             raise ConfigurationError(
-                f"'{self._source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names no base_model_name."
+                f"'{self.source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names no base_model_name."
             )
         where, _, its_revision = named.partition("@")
-        self._base = find_source(where, its_revision or None)
-        self._tokenizer_source = find_tokenizer(None, self._base)
-        self._prompt, self._layer = str(prompt), as_count("layer", layer)
-        folder = self._source.folder
+        self.base = find_source(where, its_revision or None)
+        self.prompt, self.layer = str(prompt), as_count("layer", layer)
+        folder = self.source.folder
         parts = {
             part: content_hash(folder / part) for part in ("ck", "cx") if folder and (folder / part).is_dir()
         }
-        facts = {
-            "parts": parts,
-            "base": dict(self._base.identity),
-            "prompt": self._prompt,
-            "layer": self._layer,
-        }
-        self.settle(facts, dtype, device, batch_size, chunk, max_length, tokenizer=self._tokenizer_source)
-
-    def _open(self) -> PairNetwork:
-        from evalwright.models.judges.hdm2_network import open_hdm2
-
-        return open_hdm2(self._source, self._base, self._prompt, self._layer, self.dtype, self.device)
+        facts = {"base": dict(self.base.identity), "prompt": self.prompt, "layer": self.layer}
+        self.settle_judge({"parts": parts, **facts}, tokenizer=self.base)

@@ -6,19 +6,25 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors.torch import load_file
 from torch import nn
+from transformers import AutoModel
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
 from evalwright.core.sentences import sentence_spans
-from evalwright.models.judges.judge import Encoded
-from evalwright.models.judges.network import NO_CODE, PairNetwork, load_network, padded
+from evalwright.models.judges.network import PairNetwork
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.loading import load_tokenizer, reason
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
+from evalwright.models.local.network_model import Encoded, Piece, Values
+from evalwright.models.local.networks import NO_CODE, load_network, padded
+
+if TYPE_CHECKING:
+    from evalwright.models.judges.hdm2 import Hdm2Model
 
 SUSPICIOUS, CLEARED = 0.5, 0.7
 """A token above the first makes its sentence suspicious; a sentence below the second is cleared."""
@@ -42,21 +48,18 @@ class Pair(Encoded):
     start: int = 0
 
 
-def open_hdm2(
-    source: Checkpoint, base: Checkpoint, prompt: str, layer: int, dtype: str, device: str
-) -> PairNetwork:
+def open_hdm2(judge: Hdm2Model) -> PairNetwork:
     """The network of a checkpoint. Raises ConfigurationError or ModelError for one that is none, MissingExtra without peft."""
-    from transformers import AutoModel
-
+    source, base, device = judge.source, judge.base, judge.device
     try:
         from peft import PeftModel
     except ImportError:
         raise MissingExtra("HDM-2", "peft", "peft") from None
     files = {name: _file(source, name) for name in _FILES}
-    decoder = load_network(base, AutoModel, dtype, device)
-    if not 0 < layer <= decoder.config.num_hidden_layers:
+    decoder = load_network(judge, AutoModel, source=base)
+    if not 0 < judge.layer <= decoder.config.num_hidden_layers:
         raise ConfigurationError(
-            f"layer={layer} is not one of the {decoder.config.num_hidden_layers} layers of '{base.where}'."
+            f"layer={judge.layer} is not one of the {decoder.config.num_hidden_layers} layers of '{base.where}'."
         )
     try:
         with quiet(), warnings.catch_warnings():
@@ -67,11 +70,17 @@ def open_hdm2(
             f"The adapter of '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
         ) from error
     decoder = adapted.base_model.model.to(device).eval()
-    kind = getattr(torch, dtype)
-    heads = [_linear(files[name], name).to(device, kind).eval() for name in ("tok_score.pt", "seq_score.pt")]
-    sentence = _stack(files["ck/ck.safetensors"]).to(device, kind).eval()
+    kind = getattr(torch, judge.dtype)
+    heads = [
+        _layers(files[name], names).to(device, kind).eval()
+        for name, names in (
+            ("tok_score.pt", [""]),
+            ("seq_score.pt", [""]),
+            ("ck/ck.safetensors", ["0.", "2.", "4."]),
+        )
+    ]
     tokenizer = load_tokenizer(base, about_code=NO_CODE)
-    return Hdm2Network(base, decoder, tokenizer, device, heads[0], heads[1], sentence, prompt, layer)
+    return Hdm2Network(judge, decoder, tokenizer, heads)
 
 
 def _file(source: Checkpoint, name: str) -> Path:
@@ -91,33 +100,21 @@ def _file(source: Checkpoint, name: str) -> Path:
     return Path(str(found))
 
 
-def _linear(path: Path, name: str) -> nn.Linear:
-    """A head of one layer; of the file weights alone are read."""
+def _layers(path: Path, names: Sequence[str]) -> nn.Sequential:
+    """A head: linear layers by the names of their weights, with a ReLU between them; of the file weights alone are read."""
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        rows, columns = state["weight"].shape
-        layer = nn.Linear(columns, rows, bias="bias" in state)
-        layer.load_state_dict(state)
+        as_tensors = path.suffix == ".safetensors"
+        read = load_file(path) if as_tensors else torch.load(path, map_location="cpu", weights_only=True)
+        state = {key.removeprefix("classifier."): value for key, value in read.items()}
+        layers: list[nn.Module] = []
+        for name in names:
+            weight, bias = state[f"{name}weight"], state.get(f"{name}bias")
+            layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+            layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias})
+            layers += [nn.ReLU(), layer]
     except Exception as error:
-        raise ModelError(f"{name} is not a head of HDM-2 ({type(error).__name__}).") from None
-    return layer
-
-
-def _stack(path: Path) -> nn.Sequential:
-    """The head of three layers."""
-    from safetensors.torch import load_file
-
-    try:
-        state = {key.removeprefix("classifier."): value for key, value in load_file(path).items()}
-        shapes = [state[f"{place}.weight"].shape for place in (0, 2, 4)]
-        first, second, third = (nn.Linear(columns, rows) for rows, columns in shapes)
-        stack = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), third)
-        stack.load_state_dict(state)
-    except Exception as error:
-        raise ModelError(
-            f"{path.name} is not the head of sentences of HDM-2 ({type(error).__name__})."
-        ) from None
-    return stack
+        raise ModelError(f"{path.name} is not a head of HDM-2 ({type(error).__name__}).") from None
+    return nn.Sequential(*layers[1:])
 
 
 class Hdm2Network(PairNetwork):
@@ -125,32 +122,29 @@ class Hdm2Network(PairNetwork):
 
     def __init__(
         self,
-        source: Checkpoint,
+        judge: Hdm2Model,
         decoder: Any,
         tokenizer: Any,
-        device: str,
-        of_tokens: nn.Linear,
-        of_reply: nn.Linear,
-        of_sentence: nn.Sequential,
-        prompt: str,
-        layer: int,
+        heads: Sequence[nn.Sequential],
     ) -> None:
-        super().__init__(source, decoder, tokenizer, device, prompt=None)
-        self._of_tokens, self._of_reply, self._of_sentence = of_tokens, of_reply, of_sentence
-        self._before, self._layer = prompt, layer
+        super().__init__(judge, decoder, tokenizer, prompt=None, source=judge.base)
+        self._of_tokens, self._of_reply, self._of_sentence = heads
+        self._before, self._layer = judge.prompt, judge.layer
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The prompt, the premise and the reply, never cut."""
         context = f"{self._before} {premise}"
-        made = self._tokenizer(context, hypothesis, truncation=False)
+        made = self.tokenizer(context, hypothesis, truncation=False)
         start = next((i for i, side in enumerate(made.sequence_ids(0)) if side == 1), len(made["input_ids"]))
         return Pair(tuple(made["input_ids"]), None, context, hypothesis, start)
 
-    def supported(self, batch: Sequence[Encoded]) -> list[float]:
-        """One minus the severity of each reply's hallucinations."""
+    def values(self, batch: Sequence[Piece]) -> list[Values]:
+        """The severity of each reply's hallucinations, and what one minus it is."""
+        pairs = [pair for (pair,) in batch]
         with torch.inference_mode(), quiet():
-            states = self._model(**padded(batch, self._pad, self._device)).last_hidden_state
-            return [1.0 - self._severity(pair, states[i, : len(pair.tokens)]) for i, pair in enumerate(batch)]
+            states = self._model(**padded(pairs, self._pad, self._device)).last_hidden_state
+            good = [1.0 - self._severity(pair, states[i, : len(pair.tokens)]) for i, pair in enumerate(pairs)]
+        return [(1.0 - each, each) for each in good]
 
     def _severity(self, pair: Encoded, states: Tensor) -> float:
         assert isinstance(pair, Pair)
@@ -164,7 +158,7 @@ class Hdm2Network(PairNetwork):
 
     def _suspicious(self, reply: str, tokens: Sequence[float]) -> list[int]:
         """The ends of the sentences that have a token above the limit."""
-        made = self._tokenizer(reply, add_special_tokens=False, return_offsets_mapping=True)
+        made = self.tokenizer(reply, add_special_tokens=False, return_offsets_mapping=True)
         places = [
             place for place, value in zip(made["offset_mapping"], tokens, strict=False) if value > SUSPICIOUS
         ]
@@ -179,7 +173,7 @@ class Hdm2Network(PairNetwork):
         context, reply = (
             text.replace("\r", "").replace("\n", "") for text in (pair.context, pair.reply[:end])
         )
-        made = self._tokenizer(
+        made = self.tokenizer(
             context, reply, truncation=True, max_length=_SENTENCE_TOKENS, return_tensors="pt"
         )
         inputs = {key: made[key].to(self._device) for key in ("input_ids", "attention_mask")}

@@ -5,8 +5,8 @@ The families differ in the class of transformers that holds the weights and in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import (
@@ -16,17 +16,18 @@ from transformers import (
     T5ForTokenClassification,
 )
 
-from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
-from evalwright.models.judges.judge import Encoded
-from evalwright.models.judges.prompts import fill
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.judges.checkpoint import fill
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
-from evalwright.models.local.hf.loading import check_device, check_vocabulary, load_tokenizer, reason, where
+from evalwright.models.local.hf.loading import check_vocabulary, load_tokenizer
 from evalwright.models.local.hf.quiet import quiet
-from evalwright.models.local.hf.reading import pad
 from evalwright.models.local.hf.source import Checkpoint
+from evalwright.models.local.network_model import Encoded, NetworkModel, Piece, Values
+from evalwright.models.local.networks import NO_CODE, load_network, padded
 
-NO_CODE = ", which is never run for judges."
-"""What is said of a checkpoint that needs code from its repository."""
+if TYPE_CHECKING:
+    from evalwright.models.judges.trained import HhemModel, MiniCheckModel, NliModel
+    from evalwright.models.rewards.local import HeadModel
 
 VERDICTS = ("0", "1")
 """What MiniCheck's sequence-to-sequence checkpoints answer: not supported, supported."""
@@ -35,63 +36,59 @@ VERDICTS = ("0", "1")
 class PairNetwork:
     """A loaded judge. budget: tokens that a batch may hold, padding included.
 
-    prompt: the text of a pair, None where the network reads two texts. place: of the class "supported" among the logits.
-    by_words: the unit in which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
+    prompt: the text of a pair, None where the network reads two texts. source: of the model, where it is not the judge's.
+    place: of the class "supported" among the logits. by_words: the unit in which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
     """
 
     def __init__(
         self,
-        source: Checkpoint,
+        judge: NetworkModel,
         model: Any,
         tokenizer: Any,
-        device: str,
         *,
         prompt: str | None,
+        source: Checkpoint | None = None,
         place: int = 1,
         by_words: bool = False,
         logits: Callable[[dict[str, Tensor]], Tensor] | None = None,
     ) -> None:
-        self._model, self._tokenizer, self._device = model, tokenizer, device
-        self._prompt, self._place, self._by_words = prompt, place, by_words
+        self._model, self.tokenizer, self._device = model, tokenizer, judge.device
+        self._prompt, self.place, self._by_words = prompt, place, by_words
         self._logits = logits or (lambda inputs: model(**inputs).logits)
         # A decoder's classifier reads the last token that is not padding, and goes by the token to find it.
         self._reads_last = hasattr(model, "score")
-        check_vocabulary(source, tokenizer, model)
+        check_vocabulary(source or judge.source, tokenizer, model)
         typed = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
         self._typed = typed and prompt is None and "token_type_ids" in tokenizer.model_input_names
         self._pad = int(tokenizer.pad_token_id or 0)
-        self.budget = scoring_budget(model, device)
+        self.budget = scoring_budget(model, judge.device)
 
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The whole pair with its special tokens, never cut."""
         if self._prompt is not None:
-            return Encoded(tuple(self._tokenizer.encode(fill(self._prompt, premise, hypothesis))))
-        made = self._tokenizer(premise, hypothesis, return_token_type_ids=self._typed, truncation=False)
+            return Encoded(tuple(self.tokenizer.encode(fill(self._prompt, premise, hypothesis))))
+        made = self.tokenizer(premise, hypothesis, return_token_type_ids=self._typed, truncation=False)
         return Encoded(tuple(made["input_ids"]), tuple(made["token_type_ids"]) if self._typed else None)
-
-    def tokens(self, text: str) -> tuple[int, ...]:
-        """A text that holds its special tokens already."""
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def count(self, premise: str) -> int:
         """Tokens or words of a premise alone, the unit in which chunks are measured."""
         if self._by_words:
             return len(premise.split())
-        return len(self._tokenizer.encode(premise, add_special_tokens=False))
+        return len(self.tokenizer.encode(premise, add_special_tokens=False))
 
-    def supported(self, batch: Sequence[Encoded]) -> list[float]:
-        """P(supported) of each pair: a softmax, or the sigmoid of the one logit there is. A pair's number does not
-        depend on its company."""
+    def values(self, batch: Sequence[Piece]) -> list[Values]:
+        """P(not supported) and P(supported) of each pair: a softmax, or the sigmoid of the one logit there is."""
         logits = self.logits(batch)
         single = logits.shape[-1] == 1
-        found = torch.sigmoid(logits[:, 0]) if single else torch.softmax(logits, dim=-1)[:, self._place]
-        return [float(each) for each in found.cpu()]
+        found = torch.sigmoid(logits[:, 0]) if single else torch.softmax(logits, dim=-1)[:, self.place]
+        return [(1.0 - float(each), float(each)) for each in found.cpu()]
 
-    def logits(self, batch: Sequence[Encoded]) -> Tensor:
+    def logits(self, batch: Sequence[Piece]) -> Tensor:
         """What the network says of each pair, [batch, classes] in 64-bit floats."""
-        token = self._unlike_any_end(batch) if self._reads_last else self._pad
+        texts = [text for (text,) in batch]
+        token = self._unlike_any_end(texts) if self._reads_last else self._pad
         with torch.inference_mode(), quiet():
-            return self._logits(padded(batch, token, self._device)).double()
+            return self._logits(padded(texts, token, self._device)).double()
 
     def _unlike_any_end(self, batch: Sequence[Encoded]) -> int:
         """A token that no pair of the batch ends with, told to the network as its padding."""
@@ -103,133 +100,60 @@ class PairNetwork:
         return pad
 
 
-def classifier(
-    source: Checkpoint, tokenizer_source: Checkpoint, place: int, prompt: str | None, dtype: str, device: str
-) -> PairNetwork:
+def pair_classifier(judge: NliModel | HeadModel) -> PairNetwork:
     """A sequence classifier, whose class at `place` means "supported"."""
-    tokenizer = load_tokenizer(tokenizer_source, about_code=NO_CODE)
-    model = load_network(source, AutoModelForSequenceClassification, dtype, device)
-    return PairNetwork(source, model, tokenizer, device, prompt=prompt, place=place)
+    tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
+    model = load_network(judge, AutoModelForSequenceClassification)
+    return PairNetwork(judge, model, tokenizer, prompt=judge.prompt, place=judge.place)
 
 
-def hhem(
-    source: Checkpoint,
-    tokenizer_source: Checkpoint,
-    architecture: Mapping[str, Any],
-    prompt: str,
-    dtype: str,
-    device: str,
-) -> PairNetwork:
+def hhem(judge: HhemModel) -> PairNetwork:
     """A T5 encoder with a token classifier, whose first token is read, under whatever prefix its weights carry."""
-    tokenizer = load_tokenizer(tokenizer_source, about_code=NO_CODE)
+    tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     labels = ("num_labels", "id2label", "label2id")
-    known = {key: value for key, value in architecture.items() if key not in labels}
+    known = {key: value for key, value in judge.architecture.items() if key not in labels}
     model = load_network(
-        source,
+        judge,
         T5ForTokenClassification,
-        dtype,
-        device,
         config=T5Config(**known, num_labels=2),
         key_mapping={r"^(?:.*\.)?(transformer|classifier)\.": r"\1."},
         strict=True,
     )
     return PairNetwork(
-        source,
-        model,
-        tokenizer,
-        device,
-        prompt=prompt,
-        logits=lambda inputs: model(**inputs).logits[:, 0],
+        judge, model, tokenizer, prompt=judge.prompt, logits=lambda inputs: model(**inputs).logits[:, 0]
     )
 
 
-def minicheck(
-    source: Checkpoint, opening: str, *, two_sided: bool, by_words: bool, dtype: str, device: str
-) -> PairNetwork:
+def minicheck(judge: MiniCheckModel) -> PairNetwork:
     """MiniCheck: the first token of a sequence-to-sequence model, or the second of two classes."""
-    tokenizer = load_tokenizer(source, about_code=NO_CODE)
+    where, tokenizer = judge.source.where, load_tokenizer(judge.tokens, about_code=NO_CODE)
     end = tokenizer.eos_token or tokenizer.sep_token
     if end is None:
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' has no end-of-sequence token, which MiniCheck puts between document and claim."
+            f"The tokenizer of '{where}' has no end-of-sequence token, which MiniCheck puts between document and claim."
         )
-    prompt = f"{opening}{{premise}}{end}{{hypothesis}}"
-    if not two_sided:
-        model = load_network(source, AutoModelForSequenceClassification, dtype, device)
+    prompt, by_words = f"{judge.form.opening}{{premise}}{end}{{hypothesis}}", judge.form.unit == "words"
+    if not judge.two_sided:
+        model = load_network(judge, AutoModelForSequenceClassification)
         if model.config.num_labels != 2:
             raise ConfigurationError(
-                f"'{source.where}' has {model.config.num_labels} classes, and a MiniCheck checkpoint has two. For other "
+                f"'{where}' has {model.config.num_labels} classes, and a MiniCheck checkpoint has two. For other "
                 f"classifiers use nli/..."
             )
-        return PairNetwork(source, model, tokenizer, device, prompt=prompt, by_words=by_words)
+        return PairNetwork(judge, model, tokenizer, prompt=prompt, by_words=by_words)
     verdicts = [tokenizer.encode(each, add_special_tokens=False)[:1] for each in VERDICTS]
     if not all(verdicts) or verdicts[0] == verdicts[1]:
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' begins '0' and '1' with the same token, so the first token cannot separate them."
+            f"The tokenizer of '{where}' begins '0' and '1' with the same token, so the first token cannot separate them."
         )
-    model = load_network(source, AutoModelForSeq2SeqLM, dtype, device)
+    model = load_network(judge, AutoModelForSeq2SeqLM)
     starts = (model.generation_config.decoder_start_token_id, model.config.decoder_start_token_id)
     start = next((token for token in starts if token is not None), tokenizer.pad_token_id or 0)
 
     def logits(inputs: dict[str, Tensor]) -> Tensor:
         """Those of both verdicts at the decoder's first place."""
-        started = torch.full((len(inputs["input_ids"]), 1), int(start), device=device)
+        started = torch.full((len(inputs["input_ids"]), 1), int(start), device=judge.device)
         found = model(**inputs, decoder_input_ids=started, use_cache=False).logits[:, 0]
         return found[:, [tokens[0] for tokens in verdicts]]
 
-    return PairNetwork(source, model, tokenizer, device, prompt=prompt, by_words=by_words, logits=logits)
-
-
-def load_network(
-    source: Checkpoint,
-    kind: Any,
-    dtype: str,
-    device: str,
-    *,
-    unused: str | None = None,
-    use: str = "judge pairs",
-    strict: bool = False,
-    **more: Any,
-) -> Any:
-    """A checkpoint by one of transformers' classes, ready for requests. Raises ConfigurationError or ModelError.
-
-    Weights that the checkpoint lacks would be random: such a network is refused, unless their names begin with `unused`.
-    strict: weights that the network has no place for are refused too.
-    """
-    check_device(device)
-    try:
-        with quiet():
-            network, said = kind.from_pretrained(
-                source.where,
-                dtype=getattr(torch, dtype),
-                output_loading_info=True,
-                use_safetensors=True if strict else None,
-                **where(source),
-                **more,
-            )
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise ModelError(f"The model '{source.where}' cannot be loaded: {reason(error, NO_CODE)}") from error
-    missing = [name for name in said["missing_keys"] if unused is None or not name.startswith(unused)]
-    for names, what in ((missing, "lacks"), (said["unexpected_keys"] if strict else (), "has unknown")):
-        if names:
-            shown = sorted(names)
-            rest = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
-            raise ConfigurationError(
-                f"The checkpoint '{source.where}' {what} weights of a {type(network).__name__} ({', '.join(shown[:4])}{rest}), "
-                f"so it was not trained to {use}. Its config names {source.config.get('architectures') or 'no architecture'}."
-            )
-    return network.to(device).eval()
-
-
-def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tensor]:
-    """Token ids, padded on the right, and a mask that hides the padding by its place, whatever its token.
-
-    Each is [batch, longest]; token types where the pairs have them.
-    """
-    ids, mask = pad([each.tokens for each in batch], device, token)
-    inputs = {"input_ids": ids, "attention_mask": mask}
-    if batch[0].types is not None:
-        inputs["token_type_ids"] = pad([each.types or () for each in batch], device)[0]
-    return inputs
+    return PairNetwork(judge, model, tokenizer, prompt=prompt, by_words=by_words, logits=logits)

@@ -295,7 +295,6 @@ class RayWorker:
         self._actor: Any = None
 
     def start(self) -> None:
-        """See Worker."""
         ray = self._cluster.ray()
         self._actor = self._placed.remote(self._opening)
         # First, as an actor works in order: loading may take any time.
@@ -319,14 +318,12 @@ class RayWorker:
             )
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """See Worker."""
         self._cluster.ray()
         # A stream: the next answers are computed while these are stored.
         for reference in self._actor.answer.remote(list(requests)):
             yield from self._got(reference)
 
     def stop(self) -> None:
-        """See Worker."""
         actor, self._actor = self._actor, None
         if actor is not None:
             with suppress(Exception):  # it is dead already, or the cluster is

@@ -88,7 +88,12 @@ def content_hash(folder: Path) -> str:
     Weights that an index names are hashed wherever they lie.
     """
     whole = hashlib.blake2b(digest_size=16)
-    files = {path.name: path for path in folder.iterdir() if _is_no_folder(path) and _is_read(path.name)}
+    files = {
+        path.name: path
+        for path in folder.iterdir()
+        if not path.name.startswith((".", *TRAINING_STATE)) and not path.name.endswith(NOT_READ)
+        if path.exists() and not path.is_dir()
+    }
     more = folder.glob("additional_chat_templates/*.jinja")
     files |= {path.relative_to(folder).as_posix(): path for path in more}
     for index in folder.glob("*.index.json"):
@@ -98,10 +103,6 @@ def content_hash(folder: Path) -> str:
     for name, path in sorted(files.items(), key=lambda pair: folder / pair[0]):
         whole.update(f"{name}\0{file_hash(path)}\n".encode())
     return whole.hexdigest()
-
-
-def _is_no_folder(path: Path) -> bool:
-    return path.exists() and not path.is_dir()
 
 
 def file_state(path: Path) -> list[int]:
@@ -135,10 +136,6 @@ def file_hash(path: Path) -> str:
         with suppress(OSError):
             _write_note(note, {"key": key, "hash": found})
     return found
-
-
-def _is_read(name: str) -> bool:
-    return not name.startswith((".", *TRAINING_STATE)) and not name.endswith(NOT_READ)
 
 
 def _write_note(note: Path, data: Mapping[str, Any]) -> None:

@@ -1,86 +1,150 @@
-"""What judges and rewards of a transformers network share: arguments, loading, freeing.
+"""Models of a transformers network that gives values and writes no text: what judges, rewards and embedders share.
 
-Such a model gives values and writes no text. A subclass calls `settle_network` with the checkpoints that it is made of, and gives the
-network in `_open`; requests are run in batches by length.
+A subclass adds arguments of its own to the common ones (`**common`), says with `settle` what decides its values, names its `network`, and
+turns a request into pieces in `_pieces`. Everything else is here: pieces that come twice are computed once, in batches by length.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from evalwright.core.errors import ConfigurationError
-from evalwright.models.base import LocalModel
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response, Usage
+from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.files import weight_files
 from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device, resolve_dtype
+from evalwright.models.local.hf.source import find_source
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.batching import BatchRunner
     from evalwright.models.local.hf.source import Checkpoint
 
+Values = tuple[float, ...]
 
-class Budgeted(Protocol):
+_ROUGHLY = 512
+"""From about this length on, attention costs more than the rest, so long texts go in smaller batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text as tokens. types: which of two texts each token is of, for networks that are told."""
+
+    tokens: tuple[int, ...]
+    types: tuple[int, ...] | None = None
+
+
+Piece = tuple[Encoded, ...]
+"""What a network reads for one row of values: a text, or several that it reads apart."""
+
+
+class Network(Protocol):
     """A loaded network. budget: tokens that a batch may hold, padding included."""
 
     budget: int
 
+    def values(self, batch: Sequence[Piece]) -> Sequence[Values]:
+        """The values of each piece of a batch, which do not depend on its company."""
 
-Network = TypeVar("Network", bound=Budgeted)
-Value = TypeVar("Value")
 
+class NetworkModel(LocalModel):
+    """Base of the models that a transformers network in this process is.
 
-class NetworkModel(LocalModel, Generic[Network, Value]):
-    """Base of the models that a transformers network in this process is. Value: what a batch gives for each item."""
+    revision: branch, tag or commit of a hub repository. max_length: tokens of a text, where another limit is wanted than the checkpoint's.
+    dtype, device, batch_size: as for `hf` models. window: the tokens that a text may have, None where there is no limit.
+
+    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    """
 
     heavy = True
+    provider: ClassVar[str]
+    network: ClassVar[str]
+    """The function, as "module:name", that loads the network of such a model; it imports torch. Raises ConfigurationError or ModelError."""
 
-    def __init__(self, provider: str, name: str, revision: str | None) -> None:
-        require_libraries()
-        self._provider = provider
-        self.name = f"{provider}/{name}" + (f"@{revision}" if revision else "")
-        self._network: Network | None = None
-        self._batcher: BatchRunner[Value] | None = None
-        self._sources: tuple[Checkpoint, ...] = ()
+    def __init_subclass__(cls) -> None:
+        """A class that passes on `**common` takes the arguments of the class above it, too; its signature says so."""
+        own = dict(signature(cls.__init__).parameters)
+        if own.pop("common", None) is not None:
+            own |= {
+                name: each for name, each in signature(cls.__mro__[1]).parameters.items() if name not in own
+            }
+            cls.__signature__ = Signature([each for name, each in own.items() if name != "self"])  # type: ignore[attr-defined]
 
-    def settle_network(
-        self, sources: Sequence[Checkpoint], dtype: str, device: str, batch_size: int | str
+    def __init__(
+        self,
+        name: str,
+        *,
+        revision: str | None = None,
+        max_length: int | None = None,
+        dtype: str = "auto",
+        device: str = "auto",
+        batch_size: int | str = "auto",
     ) -> None:
-        """Check the common arguments. sources: the weights first. Raises ConfigurationError."""
-        self._sources = tuple(sources)
+        require_libraries()
+        self.name = f"{self.provider}/{name}" + (f"@{revision}" if revision else "")
+        self.source = find_source(name, None if revision is None else str(revision))
         self.device = resolve_device(str(device))
-        self.dtype = resolve_dtype(dtype, self.device, sources[0].config)
+        self.dtype = resolve_dtype(dtype, self.device, self.source.config)
+        self.window = None if max_length is None else as_count("max_length", max_length)
         self._batch_size = None if batch_size == "auto" else as_count("batch_size", batch_size)
+        self._network: Any = None
+        self._batcher: BatchRunner[Values] | None = None
+
+    def settle(
+        self,
+        facts: Mapping[str, Any],
+        identity: Mapping[str, Any],
+        *,
+        tokenizer: Checkpoint | None = None,
+        window: int | None = None,
+    ) -> None:
+        """Fix the fingerprint. facts: what beside the common arguments decides the values; recorded. identity: what else does.
+
+        tokenizer: where it may be from another checkpoint. window: what the checkpoint itself says.
+        """
+        self.tokens = self.source if tokenizer is None else tokenizer
+        self.window = self.window or window
+        self.facts = dict(facts)
+        common = {"backend": self.provider, "dtype": self.dtype, "window": self.window}
+        self.fingerprint = fingerprint_of({**common, **identity, **facts})
 
     @abstractmethod
-    def _open(self) -> Network:
-        """Load the network. Raises ConfigurationError or ModelError."""
+    def _pieces(self, request: Any) -> list[Piece]:
+        """A request as tokens; of several pieces that with the highest last value counts. Raises RequestError where it cannot be read."""
 
     def describe(self) -> dict[str, Any]:
-        """Checkpoint, revision, and what else of the common arguments decides the values."""
-        first = self._sources[0]
+        """Checkpoint, revision, and everything else that decides the values."""
         return {
             **super().describe(),
             "backend": "transformers",
-            "architecture": next(iter(first.config.get("architectures") or []), None),
-            "revision": first.revision,
+            "architecture": next(iter(self.source.config.get("architectures") or []), None),
+            "revision": self.source.revision,
             "dtype": self.dtype,
             "device": self.device,
+            "window": self.window,
+            **self.facts,
         }
 
     def check(self) -> None:
         """Raise where the files show that it cannot be used; nothing is loaded."""
-        source = self._sources[0]
-        if source.folder and not weight_files(source.folder):
-            raise ConfigurationError(f"The model folder '{source.where}' has no weights (*.safetensors).")
+        if self.source.folder and not weight_files(self.source.folder):
+            raise ConfigurationError(
+                f"The model folder '{self.source.where}' has no weights (*.safetensors)."
+            )
 
     def load(self) -> None:
         """Load weights and tokenizer."""
         if self._network is None:
             from evalwright.models.local.hf.batching import BatchRunner
 
-            self._network = self._open()
-            for source in self._sources:
+            module, _, name = self.network.partition(":")
+            self._network = getattr(import_module(module), name)(self)
+            for source in {id(one): one for one in (self.source, self.tokens)}.values():
                 source.require_unchanged()
             budget = self._network.budget if self._batch_size is None else 1 << 62
             self._batcher = BatchRunner(self._batch_size, budget)
@@ -92,3 +156,55 @@ class NetworkModel(LocalModel, Generic[Network, Value]):
 
             self._network = self._batcher = None
             free_memory()
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield each request's values when the last of its pieces is done, the longest first."""
+        self.load()
+        assert self._batcher is not None
+        pieces: dict[int, list[Piece]] = {}
+        places: dict[Piece, list[int]] = {}
+        for index, request in enumerate(requests):
+            made = self._read(request)
+            if isinstance(made, Failure):
+                yield index, made
+                continue
+            pieces[index] = made
+            for piece in set(made):
+                places.setdefault(piece, []).append(index)
+        distinct = list(places)
+        costs = [
+            sum(len(text.tokens) * (1 + len(text.tokens) // _ROUGHLY) for text in piece) for piece in distinct
+        ]
+        found: dict[Piece, Values | Failure] = {}
+        waiting = {index: len(set(own)) for index, own in pieces.items()}
+        for number, outcome in self._batcher.run(
+            costs, lambda batch: self._network.values([distinct[place] for place in batch])
+        ):
+            found[distinct[number]] = outcome
+            for index in places[distinct[number]]:
+                waiting[index] -= 1
+                if not waiting[index]:
+                    yield index, self._response(pieces[index], [found[piece] for piece in pieces[index]])
+
+    def _read(self, request: Request) -> list[Piece] | Failure:
+        try:
+            if request.ability not in self.abilities:
+                raise ModelError(f"'{self.name}' cannot do '{request.ability}'.")
+            return self._pieces(request)
+        except RequestError as error:
+            return error.as_failure()
+        except Exception as error:  # a tokenizer's or a template's refusal is about this request only
+            return ModelError(
+                f"The request cannot be tokenised: {type(error).__name__}: {error}"
+            ).as_failure()
+
+    def _response(self, pieces: Sequence[Piece], found: Sequence[Values | Failure]) -> Response | Failure:
+        values = []
+        for each in found:
+            if isinstance(each, Failure):
+                return each
+            if not all(value - value == 0 for value in each):
+                return ModelError(f"'{self.name}' gave a value that is no finite number.").as_failure()
+            values.append(each)
+        tokens = sum(len(text.tokens) for piece in pieces for text in piece)
+        return Response(values=max(values, key=lambda row: row[-1]), usage=Usage(input_tokens=tokens))

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import IO, Any
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.core.requests import Request
+from evalwright.core.images import Image
+from evalwright.core.requests import (
+    Classify,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Message,
+    Request,
+    Reward,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import usable_cores
-from evalwright.models.local.lines import request_as_json
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
 
+_KINDS: Mapping[str, type[Request]] = {
+    kind.ability: kind for kind in (Classify, Embed, Generate, LogLikelihood, Reward, RollingLogLikelihood)
+}
 _TAIL = 300
 _PATIENCE = 5.0
 
@@ -38,7 +52,6 @@ class ProcessWorker:
         self._errors: IO[bytes] | None = None
 
     def start(self) -> None:
-        """See Worker."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (it is read when the process has died)
         self._process = subprocess.Popen(
             # -P: no module of the working folder is run.
@@ -57,7 +70,6 @@ class ProcessWorker:
             raise ModelError("its files changed while it was being loaded.")
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """See Worker."""
         self._tell([request_as_json(request) for request in requests])
         while (said := self._read()) is not None:
             index, answer = said
@@ -65,7 +77,6 @@ class ProcessWorker:
             yield index, Failure(**answer["failure"]) if failed else Response.from_dict(answer["response"])
 
     def stop(self) -> None:
-        """See Worker."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -135,3 +146,43 @@ def _devices() -> list[str]:
     if named is not None:
         return [one.strip() for one in named.split(",") if one.strip()]
     return [str(place) for place, _ in enumerate(nvml.cards())]
+
+
+def request_as_json(request: Request) -> dict[str, Any]:
+    """A plain mapping that JSON can carry."""
+    found = {one.name: getattr(request, one.name) for one in fields(request)}
+    for name, value in found.items():
+        if isinstance(value, tuple) and value and isinstance(value[0], Message):
+            found[name] = [[turn.role, _content(turn)] for turn in value]
+    return {"ability": request.ability, **found}
+
+
+def request_from(data: Mapping[str, Any]) -> Request:
+    """The inverse of `request_as_json`."""
+    found = {name: value for name, value in data.items() if name != "ability"}
+    for name, value in found.items():
+        if name in ("prompt", "context") and not isinstance(value, str):
+            found[name] = tuple(Message(role, _content_from(content)) for role, content in value)
+        elif isinstance(value, list):
+            found[name] = tuple(value)
+    return _KINDS[data["ability"]](**found)
+
+
+def _content(turn: Message) -> Any:
+    if isinstance(turn.content, str):
+        return turn.content
+    return [
+        part
+        if isinstance(part, str)
+        else [base64.b64encode(part.data).decode(), part.media_type, part.source]
+        for part in turn.content
+    ]
+
+
+def _content_from(content: Any) -> Any:
+    if isinstance(content, str):
+        return content
+    return tuple(
+        part if isinstance(part, str) else Image(base64.b64decode(part[0]), part[1], part[2])
+        for part in content
+    )

@@ -82,12 +82,8 @@ class ReplicaSet(LocalModel):
 
     def __init__(self, model: LocalModel, workers: Sequence[Worker]) -> None:
         self.name, self.abilities, self.fingerprint = model.name, model.abilities, model.fingerprint
-        self.price, self.carries, self.naming, self.heavy = (
-            model.price,
-            model.carries,
-            model.naming,
-            model.heavy,
-        )
+        self.price, self.carries = model.price, model.carries
+        self.naming, self.heavy = model.naming, model.heavy
         self.replicas = [Replica(worker.name) for worker in workers]
         self._model = model
         self._slots = [_Slot(worker, replica) for worker, replica in zip(workers, self.replicas, strict=True)]
@@ -97,15 +93,12 @@ class ReplicaSet(LocalModel):
         return {**self._model.describe(), "replicas": [one.as_dict() for one in self.replicas]}
 
     def check(self) -> None:
-        """As the model."""
         self._model.check()
 
     def refuses(self, request: Request) -> str | None:
-        """As the model."""
         return self._model.refuses(request)
 
     def reader(self) -> Reader | None:
-        """As the model's."""
         return self._model.reader()
 
     def load(self) -> None:

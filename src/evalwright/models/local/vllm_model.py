@@ -199,7 +199,6 @@ class _VllmAnswering(Answering):
         self._llm = llm
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
-        """See Answering."""
         from vllm import SamplingParams
 
         # 0: the prompt's own tokens with their ranks, and no others.
@@ -216,7 +215,6 @@ class _VllmAnswering(Answering):
             yield place, PairScore(total, all(value.rank == 1 for value in values), len(targets))
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
-        """See Answering."""
         for place, output in self._generated([job.tokens for job in jobs], [_sampling(job) for job in jobs]):
             job, made = jobs[place], output.outputs[0]
             if made.finish_reason not in ("stop", "length"):

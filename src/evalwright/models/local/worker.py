@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from evalwright.core.errors import Failure, reason_of
 from evalwright.models.base import LocalModel, answers_of
-from evalwright.models.local.lines import request_from
+from evalwright.models.local.processes import request_from
 from evalwright.models.registry import open_model
 
 

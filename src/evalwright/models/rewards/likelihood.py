@@ -9,7 +9,6 @@ The model beneath may be any that gives log-likelihoods, in this process or behi
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from evalwright.core.requests import Ability, LogLikelihood, Message, Prompt, Re
 from evalwright.core.responses import Response, Usage
 from evalwright.models import arguments
 from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of, unknown_fingerprint
-from evalwright.models.rewards.local import needed_reference, plain_prompt
+from evalwright.models.rewards.prompts import needed_reference, plain_prompt
 
 TEMPLATE = (
     "A question or task, and a reply to it.\n\n[Task]\n{prompt}\n\n[Reply]\n{response}\n\n"
@@ -27,35 +26,24 @@ TEMPLATE = (
 _FIELD = re.compile(r"\{(prompt|response|reference)\}")
 
 
-class Way(ABC):
-    """How a reward comes from log-likelihoods. facts: what decides it, beside the model. arguments: those of its own."""
+class MeanLikelihood:
+    """How a reward comes from log-likelihoods: the mean log-probability of the reply's tokens.
 
-    facts: Mapping[str, Any]
-    arguments: tuple[str, ...] = ()
-
-    @abstractmethod
-    def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
-        """What the model is asked. chat: whether it takes messages. Raises ModelError for a reply without a reward."""
-
-    @abstractmethod
-    def value(self, responses: Sequence[Response], name: str) -> float:
-        """The reward of the answers. Raises ModelError where they do not give one."""
-
-
-class MeanLikelihood(Way):
-    """The mean log-probability of the reply's tokens."""
+    facts: what decides it, beside the model. own: the names of its own arguments.
+    """
 
     facts: Mapping[str, Any] = {"reward": "mean log-likelihood"}
+    own: tuple[str, ...] = ()
 
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
-        """One, of the reply after the prompt. An empty reply has no tokens, and no mean that could be compared."""
+        """What the model is asked; chat: whether it takes messages. An empty reply has no mean that could be compared: ModelError."""
         if not request.response:
             raise ModelError("An empty reply has no tokens, so it has no mean log-likelihood.")
         prompt: Prompt = request.prompt if chat else plain_prompt(request.prompt)
         return [LogLikelihood(prompt, request.response)]
 
     def value(self, responses: Sequence[Response], name: str) -> float:
-        """The sum over the number of tokens."""
+        """The reward of the answers. Raises ModelError where they do not give one."""
         (found,) = responses
         if found.log_likelihood is None or not found.tokens_scored:
             raise ModelError(
@@ -64,10 +52,10 @@ class MeanLikelihood(Way):
         return found.log_likelihood / found.tokens_scored
 
 
-class Verdict(Way):
+class Verdict(MeanLikelihood):
     """The log-odds of one verdict against another after a question. What is in braces is filled in once, so that no text fills in another."""
 
-    arguments = ("template", "yes", "no")
+    own = ("template", "yes", "no")
 
     def __init__(self, template: str | None, yes: str | None, no: str | None) -> None:
         self.template = arguments.text("template", template) or TEMPLATE
@@ -108,17 +96,17 @@ def verdict_model(
     return _around("verdict", name, given, Verdict(template, yes, no))
 
 
-def _around(provider: str, name: str, given: dict[str, Any], way: Way) -> Model:
+def _around(provider: str, name: str, given: dict[str, Any], way: MeanLikelihood) -> Model:
     from evalwright.models.registry import open_model
 
     revision = given.pop("revision", None)
     try:
         inner = open_model(name if revision is None else f"{name}@{revision}", given)
     except UnknownName as error:
-        if error.name not in given or not way.arguments:
+        if error.name not in given or not way.own:
             raise
-        known = (*way.arguments, *error.suggestions)
-        hint = f"Known: {', '.join(way.arguments)}, and those of '{name}'."
+        known = (*way.own, *error.suggestions)
+        hint = f"Known: {', '.join(way.own)}, and those of '{name}'."
         raise UnknownName(f"argument of '{provider}' models", error.name, known, hint) from None
     if "log-likelihood" not in inner.abilities:
         raise ConfigurationError(
@@ -130,19 +118,7 @@ def _around(provider: str, name: str, given: dict[str, Any], way: Way) -> Model:
     return _Remote(provider, inner, way)
 
 
-def _fingerprint(provider: str, inner: Model, way: Way) -> str:
-    if not inner.is_known:
-        return unknown_fingerprint()
-    return fingerprint_of({"backend": provider, "model": inner.fingerprint, **way.facts})
-
-
-def _asked(way: Way, inner: Model, request: Request) -> list[LogLikelihood]:
-    if not isinstance(request, Reward):
-        raise ModelError(f"'{inner.name}' gives rewards here; it cannot do '{request.ability}'.")
-    return way.requests(request, chat="chat" in inner.abilities and not isinstance(request.prompt, str))
-
-
-def _together(way: Way, responses: Sequence[Response], name: str) -> Response:
+def _together(way: MeanLikelihood, responses: Sequence[Response], name: str) -> Response:
     usage = sum((one.usage for one in responses), Usage())
     costs = [one.cost for one in responses if one.cost is not None]
     return Response(
@@ -155,28 +131,44 @@ def _together(way: Way, responses: Sequence[Response], name: str) -> Response:
     )
 
 
-class _Local(LocalModel):
-    def __init__(self, provider: str, inner: LocalModel, way: Way) -> None:
+class _Reward(Model):
+    """What both kinds share: the model beneath, and how the reward is made of it."""
+
+    def __init__(self, provider: str, inner: Any, way: MeanLikelihood) -> None:
         self.name = f"{provider}/{inner.name}"
         self.abilities: frozenset[Ability] = frozenset({"reward"})
-        self.heavy = inner.heavy
         self._inner, self._way = inner, way
-        self.fingerprint = _fingerprint(provider, inner, way)
+        facts = {"backend": provider, "model": inner.fingerprint, **way.facts}
+        self.fingerprint = fingerprint_of(facts) if inner.is_known else unknown_fingerprint()
 
     def describe(self) -> dict[str, Any]:
         """The model beneath, and how the reward is made of it."""
         return {**self._inner.describe(), **super().describe(), **self._way.facts}
 
     def check(self) -> None:
-        """As the model beneath."""
+        """As the model beneath, which must turn out to give log-likelihoods."""
         self._inner.check()
+        if "log-likelihood" not in self._inner.abilities:
+            raise ConfigurationError(
+                f"'{self._inner.name}' turned out to give no log-likelihoods, so it gives no rewards."
+            )
+
+    def _asked(self, request: Request) -> list[LogLikelihood]:
+        if not isinstance(request, Reward):
+            raise ModelError(f"'{self.name}' cannot do '{request.ability}'.")
+        chat = "chat" in self._inner.abilities and not isinstance(request.prompt, str)
+        return self._way.requests(request, chat=chat)
+
+
+class _Local(_Reward, LocalModel):
+    def __init__(self, provider: str, inner: LocalModel, way: MeanLikelihood) -> None:
+        super().__init__(provider, inner, way)
+        self.heavy = inner.heavy
 
     def load(self) -> None:
-        """As the model beneath."""
         self._inner.load()
 
     def unload(self) -> None:
-        """As the model beneath."""
         self._inner.unload()
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
@@ -186,7 +178,7 @@ class _Local(LocalModel):
         found: dict[int, list[Response | Failure | None]] = {}
         for index, request in enumerate(requests):
             try:
-                own = _asked(self._way, self._inner, request)
+                own = self._asked(request)
             except ModelError as error:
                 yield index, error.as_failure()
                 continue
@@ -209,30 +201,15 @@ class _Local(LocalModel):
             return error.as_failure()
 
 
-class _Remote(RemoteModel):
-    def __init__(self, provider: str, inner: RemoteModel, way: Way) -> None:
-        self.name = f"{provider}/{inner.name}"
-        self.abilities: frozenset[Ability] = frozenset({"reward"})
-        self._inner, self._way = inner, way
+class _Remote(_Reward, RemoteModel):
+    def __init__(self, provider: str, inner: RemoteModel, way: MeanLikelihood) -> None:
+        super().__init__(provider, inner, way)
         self.pacing, self.price = inner.pacing, inner.price
-        self.fingerprint = _fingerprint(provider, inner, way)
-
-    def describe(self) -> dict[str, Any]:
-        """The model beneath, and how the reward is made of it."""
-        return {**self._inner.describe(), **super().describe(), **self._way.facts}
-
-    def check(self) -> None:
-        """As the model beneath, which must turn out to give log-likelihoods."""
-        self._inner.check()
-        if "log-likelihood" not in self._inner.abilities:
-            raise ConfigurationError(
-                f"'{self._inner.name}' turned out to give no log-likelihoods, so it gives no rewards."
-            )
 
     async def answer(self, request: Request) -> Response:
         """Send what the reward is made of, one after another. What was answered before a failure is billed."""
         responses: list[Response] = []
-        for one in _asked(self._way, self._inner, request):
+        for one in self._asked(request):
             try:
                 responses.append(await self._inner.answer(one))
             except RequestError as error:

@@ -1,140 +1,175 @@
-"""What the local rewards share: requests into token sequences, batches by length, one answer per request.
+"""Rewards of a network in this process, by what it was trained for: replies to people, closeness to a reference, translations.
 
-A backend gives a network (`Network`), which encodes a request and reads the values of a batch; everything else is here.
+    reward/Skywork/Skywork-Reward-V2-Qwen3-0.6B         one logit of the conversation, by its chat template
+    reward/OpenAssistant/reward-model-deberta-v3-base   one logit of prompt and reply as two texts, without a template
+    reward/some/classifier -M label=good                of several classes, the log-odds of one
+    bertscore/roberta-large                             BERTScore by hidden states of layer 17, as published for it
+    bertscore/path/to/encoder  -M layer=9
+    metricx/google/metricx-24-hybrid-large-v2p6  -M tokenizer=google/mt5-large        0 errors to 25, told as 0 to -25
+
+COMET is in `comet.py`; what the networks compute is in `networks.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
-from evalwright.core.errors import Failure, ModelError
-from evalwright.core.requests import Ability, Message, Prompt, Request, Reward
-from evalwright.core.responses import Response, Usage
-from evalwright.models.base import fingerprint_of
-from evalwright.models.judges.judge import Encoded
-from evalwright.models.local.network_model import NetworkModel
+from evalwright.core.errors import ConfigurationError, ModelError
+from evalwright.core.requests import Ability, Reward
+from evalwright.models.arguments import one_of
+from evalwright.models.judges.checkpoint import class_names, meant_class, window_of
+from evalwright.models.local.hf.options import as_count
+from evalwright.models.local.hf.source import Checkpoint, find_tokenizer
+from evalwright.models.local.network_model import NetworkModel, Piece
 
-if TYPE_CHECKING:
-    from evalwright.models.local.hf.source import Checkpoint
+FORMS = ("auto", "chat", "pair")
+GOOD = frozenset({"accepted", "better", "chosen", "correct", "good", "helpful", "positive", "preferred"})
+"""Names of the class that says that a reply is good."""
 
-Texts = tuple[Encoded, ...]
-"""The texts of one request as tokens: one that holds all, or several that are read apart."""
+LAYERS = {
+    "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9, "bert-base-chinese": 8, "roberta-base": 10,
+    "roberta-large": 17, "xlm-roberta-base": 9, "xlm-roberta-large": 17, "deberta-xlarge-mnli": 40, "distilbert-base-uncased": 5,
+}  # fmt: skip
+"""The layer that was published as best for a checkpoint, by the last part of its name."""
 
-
-class Network(Protocol):
-    """A loaded reward. budget: tokens that a batch may hold, padding included."""
-
-    budget: int
-
-    def encode(self, request: Reward) -> Texts:
-        """The request as tokens. Raises ModelError where it cannot be read."""
-
-    def values(self, batch: Sequence[Texts]) -> list[tuple[float, ...]]:
-        """The values of each request of a batch, the reward first. No request's values depend on its company."""
+VERSIONS = {"23": 1024, "24": 1536}
+"""The year of MetricX's checkpoints, and the most tokens that they were trained on."""
+SCORE_TOKEN = 250_089
+"""<extra_id_10>, whose logit is MetricX's number of errors."""
 
 
-class LocalReward(NetworkModel[Network, tuple[float, ...]]):
-    """Base of the rewards that a network in this process gives.
-
-    A subclass calls `settle` with what names it and the common arguments, and gives the network in `_open`.
-    """
+class LocalReward(NetworkModel):
+    """Base of the rewards that a network in this process gives."""
 
     abilities: frozenset[Ability] = frozenset({"reward"})
 
-    def settle(
-        self,
-        facts: Mapping[str, Any],
-        sources: Sequence[Checkpoint],
-        dtype: str,
-        device: str,
-        batch_size: int | str,
-        window: int | None,
+    def settle_reward(
+        self, facts: Mapping[str, Any], *, window: int | None, tokenizer: Checkpoint | None = None
     ) -> None:
-        """Check the common arguments and fix the fingerprint. Raises ConfigurationError.
+        """See `settle`."""
+        sources = [self.source] if tokenizer is None else [self.source, tokenizer]
+        identity = {"sources": [dict(source.identity) for source in sources]}
+        self.settle(facts, identity, tokenizer=tokenizer, window=window)
 
-        facts: what beside the checkpoints and arguments decides the values; recorded. sources: the weights first. window: tokens that a text
-        may have, None where nothing limits them.
-        """
-        self.settle_network(sources, dtype, device, batch_size)
-        self.window = window
-        self._facts = dict(facts)
-        identity = {
-            "sources": [dict(source.identity) for source in sources],
-            "dtype": self.dtype,
-            "window": window,
-        }
-        self.fingerprint = fingerprint_of({"backend": self._provider, **identity, **self._facts})
-
-    def describe(self) -> dict[str, Any]:
-        """Checkpoint, revision, and everything else that decides the values."""
-        return {**super().describe(), "window": self.window, **self._facts}
-
-    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield each request's values, longest first."""
-        self.load()
-        assert self._network is not None and self._batcher is not None
-        network = self._network
-        places: list[int] = []
-        texts: list[Texts] = []
-        for index, request in enumerate(requests):
-            try:
-                made = self._encoded(network, request)
-            except ModelError as error:
-                yield index, error.as_failure()
-            else:
-                places.append(index)
-                texts.append(made)
-        costs = [sum(len(text.tokens) for text in one) for one in texts]
-        for number, found in self._batcher.run(
-            costs, lambda batch: network.values([texts[i] for i in batch])
-        ):
-            if isinstance(found, tuple) and not all(value - value == 0 for value in found):
-                found = ModelError(f"'{self.name}' gave a value that is no finite number.").as_failure()
-            made_of = Usage(input_tokens=costs[number])
-            yield (
-                places[number],
-                found if isinstance(found, Failure) else Response(values=found, usage=made_of),
-            )
-
-    def _encoded(self, network: Network, request: Request) -> Texts:
-        if not isinstance(request, Reward):
-            raise ModelError(f"'{self.name}' gives rewards; it cannot do '{request.ability}'.")
-        try:
-            found = network.encode(request)
-        except ModelError:
-            raise
-        except Exception as error:  # a tokenizer's or a template's refusal is about this request only
-            raise ModelError(f"The request cannot be tokenised: {type(error).__name__}: {error}") from None
-        longest = max(len(text.tokens) for text in found)
+    def _pieces(self, request: Reward) -> list[Piece]:
+        piece = self._network.encode(request)
+        longest = max(len(text.tokens) for text in piece)
         if self.window is not None and longest > self.window:
             raise ModelError(
                 f"The text has {longest:,} tokens, and '{self.name}' reads {self.window:,}; a text is never cut in silence."
             )
-        return found
+        return [piece]
 
 
-def plain_prompt(prompt: Prompt) -> str:
-    """A prompt as one text: a single message is its text, several are told apart by their roles."""
-    if isinstance(prompt, str):
-        return prompt
-    if len(prompt) == 1:
-        return prompt[0].text
-    return "\n\n".join(f"{turn.role}: {turn.text}" for turn in prompt)
+class HeadModel(LocalReward):
+    """The logit of a sequence classifier with one class, or the log-odds of one class of several.
+
+    form: "chat" renders prompt and reply by the tokenizer's chat template, "pair" gives them as two texts; "auto" is chat where there
+    is a template. label: the class that means good, by name or number, where there are several. tokenizer: as for `hf` models.
+    """
+
+    provider = "reward"
+    network = "evalwright.models.rewards.networks:Head"
+    prompt: str | None = None
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        form: str = "auto",
+        label: str | int | None = None,
+        tokenizer: str | None = None,
+        **common: Any,
+    ) -> None:
+        super().__init__(name, **common)
+        source = self.source
+        tokens = find_tokenizer(tokenizer, source)
+        architectures = source.config.get("architectures") or []
+        if architectures and not any("SequenceClassification" in one for one in architectures):
+            raise ConfigurationError(
+                f"'{self.name}' is a {architectures[0]}, not a sequence classifier. The reward of a language model is "
+                f"likelihood/hf/{name} or verdict/hf/{name}; of a translation, metricx/... or comet/..."
+            )
+        self.form = one_of("form", form, FORMS)
+        if self.form == "auto":
+            self.form = "chat" if tokens.templates else "pair"
+        if self.form == "chat" and not tokens.templates:
+            raise ConfigurationError(
+                f"The tokenizer of '{source.where}' has no chat template: leave out form=chat."
+            )
+        names = class_names(source.config)
+        self.place = meant_class(names, label, source.where, GOOD, "a good reply")
+        facts = {"form": self.form, "classes": names, "class": names[self.place]}
+        self.settle_reward(facts, tokenizer=tokens, window=window_of(source.config, tokens.tokenizer_config))
 
 
-def conversation(prompt: Prompt, response: str) -> tuple[Message, ...]:
-    """The prompt as messages, with the reply as the last turn. A reply that the prompt has begun goes on from there."""
-    turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
-    if turns and turns[-1].role == "assistant":
-        return (*turns[:-1], Message("assistant", turns[-1].text + response))
-    return (*turns, Message("assistant", response))
+class BertScoreModel(LocalReward):
+    """BERTScore, how well each token of a reply matches one of the reference (Zhang et al. 2020): F1, precision and recall, from -1 to 1.
+
+    layer: whose hidden states are compared, 0 being the embeddings; needed where the checkpoint is not one of the published ones.
+    tokenizer: as for `hf` models.
+    """
+
+    provider = "bertscore"
+    network = "evalwright.models.rewards.networks:BertScore"
+
+    def __init__(
+        self, name: str, *, layer: int | None = None, tokenizer: str | None = None, **common: Any
+    ) -> None:
+        super().__init__(name, **common)
+        source = self.source
+        tokens = find_tokenizer(tokenizer, source)
+        known = LAYERS.get(name.rstrip("/").rpartition("/")[2])
+        if layer is None and known is None:
+            raise ConfigurationError(
+                f"No layer of '{name}' was published as best for BERTScore: name one with -M layer=9. Known: {', '.join(LAYERS)}."
+            )
+        self.layer = known if layer is None else int(layer)
+        most = source.config.get("num_hidden_layers") or source.config.get("n_layers")
+        if self.layer is None or self.layer < 0 or (isinstance(most, int) and self.layer > most):
+            raise ConfigurationError(
+                f"layer={layer} must be from 0 to {most}, the layers of '{source.where}'."
+            )
+        window = window_of(source.config, tokens.tokenizer_config)
+        self.settle_reward({"layer": self.layer}, tokenizer=tokens, window=window)
 
 
-def needed_reference(request: Reward, name: str) -> str:
-    """The reference. Raises ModelError where the request has none."""
-    if request.reference is None:
-        raise ModelError(
-            f"'{name}' compares with a reference, and the request has none: set `reference: true` in the scorer 'reward'."
-        )
-    return request.reference
+class MetricXModel(LocalReward):
+    """MetricX: minus the errors of a translation, from -25 to 0; the second value is the published number, from 0 to 25.
+
+    tokenizer: that of the mT5 of the same size, a folder or repository, because the published checkpoints have none. version: "24" or
+    "23", which decides the input's form and its longest, 1,536 or 1,024 tokens. score_token: whose logit is read.
+    """
+
+    provider = "metricx"
+    network = "evalwright.models.rewards.networks:MetricX"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        tokenizer: str | None = None,
+        version: str | int = "24",
+        score_token: int = SCORE_TOKEN,
+        **common: Any,
+    ) -> None:
+        super().__init__(name, **common)
+        source = self.source
+        if source.config.get("model_type") not in ("mt5", "t5"):
+            raise ConfigurationError(
+                f"'{self.name}' is a {source.config.get('model_type')}, and MetricX is an mT5. Reward models with a head are reward/..."
+            )
+        if tokenizer is None and not source.tokenizer_config:
+            raise ConfigurationError(
+                f"'{source.where}' has no tokenizer: name that of the mT5 of its size, such as -M tokenizer=google/mt5-large."
+            )
+        self.version = one_of("version", str(version), tuple(VERSIONS))
+        self.score_token = as_count("score_token", score_token)
+        if self.score_token >= int(source.config.get("vocab_size") or 0):
+            raise ConfigurationError(
+                f"score_token={self.score_token} is not one of the {source.config.get('vocab_size')} tokens of '{source.where}'."
+            )
+        facts = {"version": self.version, "score_token": self.score_token}
+        tokens = find_tokenizer(tokenizer, source)
+        self.settle_reward(facts, tokenizer=tokens, window=VERSIONS[self.version])

@@ -9,28 +9,29 @@ The protocol of `/reward` is {"model", "prompt", "response", "reference"?} -> {"
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected
-from evalwright.core.requests import Ability, Request, Reward
-from evalwright.core.responses import Response, Usage
+from evalwright.core.errors import ConfigurationError, Rejected
+from evalwright.core.requests import Ability, Reward
 from evalwright.models import arguments
-from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.remote.exchange import Call, Reply
-from evalwright.models.remote.http import HttpClient, check_url
-from evalwright.models.remote.http_faults import bad_reply
-from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
-from evalwright.models.rewards.local import conversation, plain_prompt
+from evalwright.models.judges.endpoint import Endpoint, as_number
+from evalwright.models.remote.exchange import Call
+from evalwright.models.remote.http import check_url
+from evalwright.models.rewards.prompts import conversation, plain_prompt
 
 PATHS = {"reward": "/reward", "pooling": "/pooling", "classify": "/classify", "score": "/v1/score"}
 """Where each protocol is asked, below the base URL."""
 
 
-class RewardServer(RemoteModel):
+EXPECTED = {
+    "reward": "a number under reward", "score": "data[0].score", "classify": "probabilities under data[0].probs", "pooling": "data[0].data",
+}  # fmt: skip
+"""What a reply must have."""
+
+
+class RewardServer(Endpoint):
     """A reward per request.
 
     protocol: reward (ours), pooling (the last number of the pooled output), classify (the probability of a class) or score (of a pair of texts).
@@ -54,71 +55,35 @@ class RewardServer(RemoteModel):
         max_attempts: int = 10,
     ) -> None:
         url, _, model = name.partition("#")
-        self.name = f"reward-server/{name}"
-        self.base_url = check_url(url).rstrip("/")
-        self.model = model
+        address = check_url(url).rstrip("/")
         self._protocol = arguments.one_of("protocol", protocol, tuple(PATHS))
         if self._protocol != "reward":
-            self.base_url = self.base_url.removesuffix("/v1")
+            address = address.removesuffix("/v1")
         if label is not None and self._protocol != "classify":
             raise ConfigurationError("-M label has an effect with protocol=classify only: leave it out.")
         self._label = 0 if label is None else int(label)
         self._extra = arguments.mapping("extra_body", extra_body)
-        named = arguments.text("api_key_env", api_key_env)
-        self._variables = key_variables(self.base_url, named, (), False)
-        self._key = next(filter(None, map(find_key, self._variables)), None)
-        paced = arguments.pacing(timeout, deadline, max_concurrency, max_attempts)
-        self.pacing = replace(paced, start_concurrency=min(8, paced.max_concurrency))
-        self.fingerprint = fingerprint_of(self._identity())
-        headers = {"Accept": "application/json"}
-        if self._key is not None:
-            headers["Authorization"] = f"Bearer {self._key.reveal()}"
-        self._client = HttpClient(
-            self.base_url,
-            headers=headers,
-            max_connections=self.pacing.max_concurrency,
-            timeout=self.pacing.timeout,
-            key_source=self._key.source if self._key else "",
+        told = {"label": self._label} if self._protocol == "classify" else {}
+        super().__init__(
+            f"reward-server/{name}",
+            model,
+            address,
+            {"provider": "reward-server", "protocol": self._protocol, "extra_body": self._extra, **told},
+            api_key_env=api_key_env,
+            pacing=arguments.pacing(timeout, deadline, max_concurrency, max_attempts),
         )
 
-    def describe(self) -> dict[str, Any]:
-        """Endpoint, model and protocol; never a key."""
-        return {**super().describe(), **self._identity(), "key": self._key.source if self._key else "none"}
+    def _call(self, request: Reward) -> Call:
+        return Call(PATHS[self._protocol], {**self._body(request), **self._extra})
 
-    def check(self) -> None:
-        """Raise ConfigurationError where a key is named and missing."""
-        if self._variables and self._key is None and not is_local(self.base_url):
-            raise ConfigurationError(self._missing_key())
-
-    async def answer(self, request: Request) -> Response:
-        """Send once."""
-        if not isinstance(request, Reward):
-            raise Rejected(f"'{self.name}' gives rewards; it cannot do '{request.ability}'.")
-        if self._variables and self._key is None and not is_local(self.base_url):
-            raise AuthenticationFailed(self._missing_key())
-        reply = await self._client.send(Call(PATHS[self._protocol], {**self._body(request), **self._extra}))
-        value = self._value(reply.data)
+    def _values(self, data: Mapping[str, Any]) -> tuple[float, ...] | str:
+        value = self._value(data)
         probable = self._protocol != "classify" or value is None or 0 <= value <= 1
-        if value is None or not math.isfinite(value) or not probable:
-            wanted = {
-                "reward": "a number under reward",
-                "score": "data[0].score",
-                "classify": "probabilities under data[0].probs",
-                "pooling": "data[0].data",
-            }
-            said = json.dumps(reply.data, ensure_ascii=False)
-            raise bad_reply(self._client.where, wanted[self._protocol], said)
-        return Response(
-            values=(value,),
-            usage=_usage(reply),
-            latency=reply.seconds,
-            model=self.model,
-            rate_limits=reply.rate_limits,
+        return (
+            EXPECTED[self._protocol]
+            if value is None or not math.isfinite(value) or not probable
+            else (value,)
         )
-
-    async def close(self) -> None:
-        """Release connections."""
-        await self._client.close()
 
     def _body(self, request: Reward) -> dict[str, Any]:
         model = {"model": self.model} if self.model else {}
@@ -138,41 +103,17 @@ class RewardServer(RemoteModel):
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
         return {**model, "messages": messages, "add_generation_prompt": False}
 
-    def _value(self, data: Any) -> float | None:
+    def _value(self, data: Mapping[str, Any]) -> float | None:
         if self._protocol == "reward":
-            return _number(data.get("reward")) if isinstance(data, Mapping) else None
-        items = data.get("data") if isinstance(data, Mapping) else None
+            return as_number(data.get("reward"))
+        items = data.get("data")
         first = items[0] if isinstance(items, list) and len(items) == 1 else None
         if not isinstance(first, Mapping):
             return None
         if self._protocol == "score":
-            return _number(first.get("score"))
+            return as_number(first.get("score"))
         found = first.get("probs" if self._protocol == "classify" else "data")
         place = self._label if self._protocol == "classify" else -1
         while isinstance(found, list) and len(found) > max(place, 0):
             found, place = found[place], -1  # pooled over tokens: the last number of the last
-        return _number(found)
-
-    def _missing_key(self) -> str:
-        return missing_key(self._variables, (), f"The model '{self.name}' at {self.base_url}", self.base_url)
-
-    def _identity(self) -> dict[str, Any]:
-        told = {"label": self._label} if self._protocol == "classify" else {}
-        return {
-            "provider": "reward-server",
-            "base_url": self.base_url,
-            "model": self.model,
-            "protocol": self._protocol,
-            "extra_body": self._extra,
-            **told,
-        }
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _usage(reply: Reply) -> Usage:
-    used = reply.data.get("usage") if isinstance(reply.data, Mapping) else None
-    tokens = used.get("prompt_tokens") if isinstance(used, Mapping) else None
-    return Usage(input_tokens=tokens if isinstance(tokens, int) and 0 <= tokens < 1 << 40 else 0)
+        return as_number(found)

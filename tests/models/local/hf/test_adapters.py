@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.core.requests import Generate
-from evalwright.models.local.hf import adapters
+from evalwright.models.local.hf import source
 from evalwright.models.local.hf.model import TransformersModel
 from support.local_models import answers, engine_of, log_likelihood
 from support.tiny_models import make_two_sided_model
@@ -158,7 +158,7 @@ def test_without_peft_the_sentence_says_what_to_install(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr(adapters, "find_spec", lambda name: None if name == "peft" else real(name))
+    monkeypatch.setattr(source, "find_spec", lambda name: None if name == "peft" else real(name))
     with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[peft\]'"):
         TransformersModel(str(folders["llama"]), peft="./adapter")
     # transformers adds an adapter in a model's own folder only where peft is installed, so answers would depend on that.

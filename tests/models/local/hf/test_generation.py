@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -69,10 +67,10 @@ def replaced(model: TransformersModel, before: Any) -> None:
 @pytest.fixture
 def few_tokens_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Families from few tokens and few members on, as tiny models have short contexts."""
-    from evalwright.models.local.hf import families
+    from evalwright.models.local.hf import decoding
 
     for name, value in (("WORTH", 8), ("LEAST", 2), ("ENOUGH", 2)):
-        monkeypatch.setattr(families, name, value)
+        monkeypatch.setattr(decoding, name, value)
 
 
 @pytest.mark.usefixtures("few_tokens_share")
@@ -85,7 +83,7 @@ def test_greedy_answers_are_those_of_a_plain_forward(
     requests = [Generate(prompt, max_tokens=min(5 + 4 * i, 20)) for i, prompt in enumerate(PROMPTS * 2)]
     found = answers(model, requests)
     assert [(each.text, each.finish_reason) for each in found] == [by_hand(model, each) for each in requests]
-    decoder = engine_of(model).generator.decoder
+    decoder = engine_of(model).decoder
     assert decoder.refusal is None
     assert decoder.forward.cascading is (attention == "sdpa")
     assert len({response.text for response in found}) > 3
@@ -188,32 +186,10 @@ def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:
     assert [beside] == answers(model, [greedy])
     # Nothing is left of the loop when transformers writes the same answers.
     other = opened(folders["llama"])
-    engine_of(other).generator.decoder.refusal = "it is not asked"
+    engine_of(other).decoder.refusal = "it is not asked"
     assert together == answers(other, draws(3))
     assert len({response.text for response in together}) > 8
     assert together != answers(model, draws(4))
-
-
-def test_draws_follow_the_distribution() -> None:
-    from evalwright.models.local.hf.sampling import choose
-
-    def draw(temperature: float, top_p: float | None, uniform: float) -> int | None:
-        """The token that a uniform number falls on."""
-        request = Generate("", temperature=temperature, top_p=top_p)
-        stream = SimpleNamespace(random=lambda: uniform)
-        writer: Any = SimpleNamespace(job=SimpleNamespace(request=request), stream=stream)
-        [token] = choose(probabilities.log()[None], [writer])
-        return token
-
-    probabilities = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
-    at = [(i + 0.5) / 2000 for i in range(2000)]
-    squares = probabilities**2 / (probabilities**2).sum()
-    nucleus = torch.tensor([0, 4 / 7, 0, 3 / 7, 0])
-    for temperature, top_p, wanted in ((1.0, None, probabilities), (0.5, None, squares), (1.0, 0.7, nucleus)):
-        found = Counter(draw(temperature, top_p, u) for u in at)
-        assert [found[token] / 2000 for token in range(5)] == pytest.approx(wanted.tolist(), abs=1e-3)
-    assert {draw(1.0, 0.0, u) for u in at} == {1}
-    assert draw(1.0, None, 1.0) == 4
 
 
 def test_the_checkpoints_own_sampling_settings_do_not_apply(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -234,7 +210,7 @@ def test_end_tokens_end_an_answer_and_are_no_part_of_it(folders: dict[str, Path]
     engine = engine_of(model)
     tokens = greedy_by_hand(model, "Iron", 10)
     end = next(token for place, token in enumerate(tokens) if place and token not in tokens[:place])
-    engine.generator.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
+    engine.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
     [ended] = answers(model, [request])
     assert ended.text == engine.loaded.encoder.decode(tokens[: tokens.index(end)], True)
     assert (ended.finish_reason, free.finish_reason) == ("stop", "length")
@@ -293,7 +269,7 @@ def test_a_model_whose_logits_come_out_differently_is_left_to_transformers(
     with caplog.at_level(logging.WARNING, logger="evalwright"):
         found = answers(model, [Generate(prompt, max_tokens=6) for prompt in PROMPTS[:3]])
     assert not any(isinstance(each, Failure) for each in found)
-    assert engine_of(model).generator.decoder.refusal == "its logits differ"
+    assert engine_of(model).decoder.refusal == "its logits differ"
     assert sum("own loop" in record.getMessage() for record in caplog.records) == 1
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
-from evalwright.models.local.hf import quantisation
+from evalwright.models.local.hf import options
 from evalwright.models.local.hf.model import TransformersModel
-from evalwright.models.local.hf.quantisation import resolve_quantisation
+from evalwright.models.local.hf.options import resolve_quantisation
 from evalwright.models.local.hf.source import Checkpoint
 from support.local_models import log_likelihood
 from support.tiny_models import make_tiny_model
@@ -112,7 +112,7 @@ def test_a_checkpoint_says_how_it_was_quantised_and_what_that_needs(
     config = json.loads((made / "config.json").read_text())
     config["quantization_config"] = {"quant_method": method, "bits": 4}
     (made / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(quantisation, "find_spec", lambda name: None if name == missing else object())
+    monkeypatch.setattr(options, "find_spec", lambda name: None if name == missing else object())
     model = TransformersModel(str(made), device="cpu")
     assert model.describe()["quantisation"]["quant_method"] == method
     for use in (model.check, model.load):

@@ -19,7 +19,7 @@ from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLo
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.tokens import Pair
-from support.local_models import answers, engine_of
+from support.local_models import agree, answers, engine_of
 from support.tiny_models import Unusual, make_tiny_model, make_unusual_model
 
 pytestmark = pytest.mark.torch
@@ -27,11 +27,10 @@ torch = pytest.importorskip("torch")
 
 from evalwright.models.local.answering import PairScore  # noqa: E402
 from evalwright.models.local.hf.batching import BatchRunner  # noqa: E402
-from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
-from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
-from evalwright.models.local.hf.tree import Row  # noqa: E402
+from evalwright.models.local.hf.reading import LogitReader, PlainScorer  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
 from evalwright.models.local.hf.tree_scoring import TreeScorer  # noqa: E402
+from evalwright.models.local.tree import Row  # noqa: E402
 
 ARCHITECTURES = ["llama", "gpt2", "qwen2", "gemma2", "cohere"]
 WORDS = "river hills town mill sea spring water baker street oven flour salt sun moon train gold lead iron".split()  # noqa: SIM905
@@ -49,16 +48,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> 
 
 def model_of(folder: Path, **arguments: Any) -> TransformersModel:
     return TransformersModel(str(folder), **{"device": "cpu", "max_length": 512, **arguments})
-
-
-def agree(found: list[Any], expected: list[Any]) -> None:
-    for ours, theirs in zip(found, expected, strict=True):
-        assert type(ours) is type(theirs)
-        if isinstance(theirs, Response) and theirs.tokens_scored:
-            each = 1e-5 * theirs.tokens_scored
-            assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=each)
-            assert (ours.is_greedy, ours.tokens_scored) == (theirs.is_greedy, theirs.tokens_scored)
-            assert ours.usage == theirs.usage
 
 
 def words(rng: random.Random, least: int, most: int) -> str:

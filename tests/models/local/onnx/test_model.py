@@ -164,7 +164,7 @@ def test_rolling_is_the_sum_over_windows(folder: Path) -> None:
     expected = 0.0
     for context, continuation in pairs:
         logits, _ = decoder.run_row([*context, *continuation[:-1]], 0, decoder.empty_cache(1))
-        expected += log_likelihood(logits[len(context) - 1 :], continuation)[0]
+        expected += log_likelihood(logits[len(context) - 1 :], continuation)[0].sum()
     assert whole.log_likelihood == pytest.approx(expected, abs=1e-3)
     assert short.log_likelihood is not None and short.log_likelihood < 0
     assert (empty.log_likelihood, empty.tokens_scored) == (0.0, 0)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.settings import Classes, Given, Rows
 from evalwright.core.errors import MissingExtra
 
 DATASET_REGISTRY = Classes(
@@ -52,7 +51,7 @@ class BaseDataset:
         if self.subset and not self.published:
             raise ValueError(f"'{self.dataset_name}' has no subsets: leave out subset={self.subset!r}.")
 
-    def load(self) -> list[dict[str, Any]]:
+    def load(self) -> Rows:
         """The samples: `input` and `reference`, and what else a scorer needs (`options`, `_subset_name`, `metadata`)."""
         raise NotImplementedError("Subclasses must implement load().")
 
@@ -73,7 +72,7 @@ def load_datasets(name: str, split: str = "test", **kwargs: Any) -> Any:
     return DATASET_REGISTRY.made(name, split=split, **kwargs)
 
 
-def hub_rows(name: str, subset: str | None, split: str, options: Mapping[str, Any]) -> Any:
+def hub_rows(name: str, subset: str | None, split: str, options: Given) -> Any:
     """The rows of a hub dataset, through the library's own function, whatever it is at that time. Raises MissingExtra without it."""
     try:
         import datasets
@@ -86,7 +85,7 @@ def hub_rows(name: str, subset: str | None, split: str, options: Mapping[str, An
 _SPEC = re.compile(r"(?:[^{}]?[<>^])?\d{0,3}(?:\.\d{1,3})?s?")
 
 
-def filled(template: str, fields: Mapping[str, Any], *, padded: bool = False) -> str:
+def filled(template: str, fields: Given, *, padded: bool = False) -> str:
     """A template with its fields in braces: plain names, nothing that is looked up inside a value or padded.
 
     padded: a field may have a conversion and a width of up to 999, as HRET's formatting takes them. Raises KeyError for a field that there is

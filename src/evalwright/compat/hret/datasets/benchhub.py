@@ -13,16 +13,12 @@ from typing import Any, Literal
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
 from evalwright.compat.hret.datasets.hub import tables
+from evalwright.compat.hret.settings import Given, Rows
 from evalwright.tasks.data_files import listed
 
-FACETS = {
-    "problem_types": "problem_type",
-    "task_types": "task_type",
-    "target_types": "target_type",
-    "subject_types": "subject_type",
-    "benchmark_names": "benchmark_name",
-}
-"""The filters and the columns that they look at."""
+FACETS = ("problem_type", "task_type", "target_type", "subject_type", "benchmark_name")
+"""The columns that filters look at; a filter is called by the plural."""
+TABLE = tables()["benchhub"]
 
 
 @register_dataset("benchhub")
@@ -55,17 +51,17 @@ class BenchHubDataset(BaseDataset):
             raise ValueError(f"filter_match is 'exact' or 'substring', not {filter_match!r}.")
         if sample_size is not None and sample_size < 0:
             raise ValueError(f"sample_size is how many rows to take, not {sample_size}.")
-        self.repo_id = tables()["benchhub"]["hub"] + self.language.capitalize()
+        self.repo_id = TABLE["hub"] + self.language.capitalize()
         self.sample_size, self.seed, self.chunk_size = sample_size, seed, chunk_size
         given = (problem_types, task_types, target_types, subject_types, benchmark_names)
         self.filters = {
-            name: [values] if isinstance(values, str) else list(values or ())
-            for name, values in zip(FACETS, given, strict=True)
+            column: [values] if isinstance(values, str) else list(values or ())
+            for column, values in zip(FACETS, given, strict=True)
         }
         self.filter_match = filter_match
         self.hf_load_kwargs = {"name": "default", **(hf_load_kwargs or {})}
 
-    def load(self) -> list[dict[str, Any]]:
+    def load(self) -> Rows:
         """The samples that pass the filters, sampled where `sample_size` says so. Raises ValueError for an unknown column of a template."""
         self.refuse_subset()
         self.notes, self.left_out = [], 0
@@ -93,7 +89,7 @@ class BenchHubDataset(BaseDataset):
             "split": self.split,
             "language": self.language,
             "description": "benchhub: rows of many benchmarks, chosen by kind, ability, target and subject.",
-            "filters_applied": {name: values or None for name, values in self.filters.items()},
+            "filters_applied": {f"{name}s": values or None for name, values in self.filters.items()},
             "huggingface_load_kwargs": self.hf_load_kwargs,
             "evaluation_only": None,
             **({"notes": list(self.notes)} if self.notes else {}),
@@ -103,81 +99,68 @@ class BenchHubDataset(BaseDataset):
         options = {key: value for key, value in self.hf_load_kwargs.items() if key != "name"}
         return hub_rows(self.repo_id, self.hf_load_kwargs["name"], split, options | more)
 
-    def _rows(self) -> Iterable[Mapping[str, Any]]:
+    def _rows(self) -> Iterable[Given]:
         if self.published:
             try:
                 return self._read(self.split)  # type: ignore[no-any-return]
             except Exception as error:
                 self.notes.append(f"The split '{self.split}' cannot be read: {error}")
                 return []
-        first: Exception | None = None
-        for split in dict.fromkeys((self.split, tables()["benchhub"]["split"])):
+        errors = []
+        for split in dict.fromkeys((self.split, TABLE["split"])):
             for more in ({"streaming": True}, {}):
                 try:
-                    rows: Iterable[Mapping[str, Any]] = self._read(split, **more)
+                    rows: Iterable[Given] = self._read(split, **more)
                 except Exception as error:
-                    first = error if not more and first is None else first
+                    errors.append(error)
                     continue
                 if split != self.split:
                     self.notes.append(f"There is no split '{self.split}'; the rows are of '{split}'.")
                 return rows
-        assert first is not None
-        raise first
+        raise errors[1]  # of the split that was named, read whole
 
-    def _chosen(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _chosen(self, rows: Iterable[Given]) -> list[Given]:
         """The rows that pass. First by substrings; then values that some row has exactly count for those rows alone."""
-        filters = {
-            FACETS[name]: [value.lower() for value in values]
-            for name, values in self.filters.items()
-            if values
-        }
+        filters = {of: [one.lower() for one in wanted] for of, wanted in self.filters.items() if wanted}
         passing = [row for row in rows if all(_contains(row.get(of), filters[of]) for of in filters)]
         match = self.filter_match or ("substring" if self.published else None)
-        if match == "substring" or not filters:
+        if match == "substring":
             return passing
-        cells = {of: {cell for row in passing for cell in _cells(row.get(of))} for of in filters}
-        exact = {of: [one for one in wanted if one in cells[of]] for of, wanted in filters.items()}
-        loose = {
-            of: [one for one in wanted if one not in cells[of] and match is None]
-            for of, wanted in filters.items()
-        }
+        chosen = {}
+        for of, wanted in filters.items():
+            exact = {cell for row in passing for cell in _cells(row.get(of))}.intersection(wanted)
+            chosen[of] = exact, [one for one in wanted if one not in exact and match is None]
         return [
             row
             for row in passing
             if all(
-                any(one in exact[of] for one in _cells(row.get(of))) or _contains(row.get(of), loose[of])
-                for of in filters
+                exact.intersection(_cells(row.get(of))) or _contains(row.get(of), loose)
+                for of, (exact, loose) in chosen.items()
             )
         ]
 
-    def _sample(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        question = "\n".join(filter(None, (_joined(row.get("context")), _joined(row.get("prompt")))))
+    def _sample(self, row: Given) -> dict[str, Any]:
+        cells = {name: _joined(value) for name, value in row.items()}
+        question = "\n".join(filter(None, (cells.get("context"), cells.get("prompt"))))
         options = _listed(row.get("options"))
-        prompt = self._prompt(row, question, options) if self.base_prompt_template else question
-        name = _joined(row.get("benchmark_name"))
+        reference = cells.get("answer_str") or cells.get("answer", "")
+        if self.published:
+            reference = _joined(row.get("answer_str") or row.get("answer") or row.get("reference"))
+        metadata = {name: cells.get(column, "") for name, column in TABLE["metadata"].items()}
         return {
-            "input": prompt,
-            "reference": _joined(row.get("answer_str") or row.get("answer") or row.get("reference"))
-            if self.published
-            else _joined(row.get("answer_str")) or _joined(row.get("answer")),
+            "input": self._prompt(cells, question, options) if self.base_prompt_template else question,
+            "reference": reference,
             "options": options,
-            "_subset_name": name or "benchhub_default_subset",
+            "_subset_name": cells.get("benchmark_name") or "benchhub_default_subset",
             "metadata": {
-                **{
-                    of: _joined(row.get(of))
-                    for of in ("problem_type", "task_type", "target_type", "mcqa_meta", "original_category")
-                },
+                **metadata,
                 "subject_type": _listed(row.get("subject_type")),
-                "benchmark_name": name,
-                "additional_info": _joined(row.get("additional_info")),
-                "original_split": _joined(row.get("split")),
                 "language": self.language,
-                "original_benchhub_reference": _joined(row.get("reference")),
             },
         }
 
-    def _prompt(self, row: Mapping[str, Any], question: str, options: list[str]) -> str:
-        fields = {name: _joined(value) for name, value in row.items()} | {"query": question}
+    def _prompt(self, cells: Mapping[str, str], question: str, options: list[str]) -> str:
+        fields = {**cells, "query": question}
         if options or not self.published:
             fields["options_str"] = "\n".join(f"{place}. {option}" for place, option in enumerate(options, 1))
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, register_dataset
-from evalwright.compat.hret.registry import check_parameters
+from evalwright.compat.hret.settings import Rows, check_parameters
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.tasks.data_files import listed
 from evalwright.tasks.datasets.formats import SUFFIXES
@@ -39,25 +39,24 @@ class GenericFileDataset(BaseDataset):
         self.file_path, self.input_col, self.reference_col = str(file_path), input_col, reference_col
         self.loader_kwargs = kwargs
 
-    def load(self) -> list[dict[str, Any]]:
+    def load(self) -> Rows:
         """The rows as samples. Raises ValueError for a format that cannot be read, DatasetError for a column that is not there."""
         self.refuse_subset()
         if self.split != "test" and not self.published:
             raise ValueError(f"A file has no splits: leave out split={self.split!r}.")
         self.notes, self.left_out = [], 0
-        samples = []
-        rows = self._rows()
-        if not self.published and rows:
-            for column in (self.input_col, self.reference_col):
-                if column not in rows[0]:
-                    raise DatasetError(
-                        f"'{self.file_path}' has no column '{column}'. It has: {listed(list(rows[0]))}."
-                    )
+        columns = (self.input_col, self.reference_col)
+        rows, samples = self._rows(), []
+        for column in columns if rows and not self.published else ():
+            if column not in rows[0]:
+                raise DatasetError(
+                    f"'{self.file_path}' has no column '{column}'. It has: {listed(list(rows[0]))}."
+                )
         for row in rows:
-            text = self._text(row.get(self.input_col, ""))
+            cells = (row.get(column, "") for column in columns)
+            text, reference = ("" if one is None and not self.published else str(one) for one in cells)
             prompt = filled(self.base_prompt_template, {"input": text}) if self.base_prompt_template else text
-            rest = {name: row[name] for name in row if name not in (self.input_col, self.reference_col)}
-            reference = self._text(row.get(self.reference_col, ""))
+            rest = {name: row[name] for name in row if name not in columns}
             samples.append({"input": prompt, "reference": reference, "metadata": rest})
         return samples
 
@@ -67,18 +66,9 @@ class GenericFileDataset(BaseDataset):
 
     def info(self) -> dict[str, Any]:
         """Path and columns."""
-        return {
-            "dataset_name": self.dataset_name,
-            "file_path": self.file_path,
-            "input_col": self.input_col,
-            "reference_col": self.reference_col,
-            "split": self.split,
-            "subset": self.subset,
-            "description": "generic_file: the rows of a local file.",
-        }
-
-    def _text(self, value: Any) -> str:
-        return "" if value is None and not self.published else str(value)
+        names = ("dataset_name", "file_path", "input_col", "reference_col", "split", "subset")
+        described = {"description": "generic_file: the rows of a local file."}
+        return {name: getattr(self, name) for name in names} | described
 
     def _rows(self) -> list[dict[Any, Any]]:
         kind = Path(self.file_path).suffix.lower()
@@ -94,22 +84,12 @@ class GenericFileDataset(BaseDataset):
         except ImportError:
             raise MissingExtra(f"Reading '{self.file_path}' as HRET does", "hub", "pandas") from None
         kind = Path(self.file_path).suffix.lower()
-        known = {
-            ".csv": pd.read_csv,
-            ".tsv": pd.read_csv,
-            ".xls": pd.read_excel,
-            ".xlsx": pd.read_excel,
-            ".parquet": pd.read_parquet,
-        }
+        known = {".csv": pd.read_csv, ".tsv": pd.read_csv, ".xls": pd.read_excel, ".xlsx": pd.read_excel, ".parquet": pd.read_parquet}  # fmt: skip
         if kind not in known:
-            given = (
-                f", with arguments of pandas: {', '.join(self.loader_kwargs)}" if self.loader_kwargs else ""
-            )
-            raise ValueError(f"Unsupported file extension: {kind}{given}")
+            given = f", with arguments of pandas: {', '.join(self.loader_kwargs)}"
+            raise ValueError(f"Unsupported file extension: {kind}{given if self.loader_kwargs else ''}")
         options = dict(self.loader_kwargs)
-        check_parameters(
-            "the dataset 'generic_file'", options, list(inspect.signature(known[kind]).parameters)
-        )
+        check_parameters("the dataset 'generic_file'", options, inspect.signature(known[kind]).parameters)
         if not self.published and kind != ".parquet":
             options = {"dtype": str, "keep_default_na": False, **options}
             if kind == ".tsv":

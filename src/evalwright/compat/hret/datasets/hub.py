@@ -1,4 +1,4 @@
-"""The ten datasets of the hub whose rows become samples one by one: a table says where they are, a class what a row becomes.
+"""The ten datasets of the hub whose rows become samples one by one: a table says where they are and what a row becomes (`published.toml`).
 
 `published` makes samples as HRET does. `corrected` mends what made right answers wrong there: a row without an answer is left out and counted
 instead of getting (A); options are shown with their letters, the reference is always one of them, and the prompt says how to answer; a template
@@ -8,12 +8,13 @@ and a subset that were given are used; KUDGE's pairs come in both orders; a spli
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, hub_rows, register_dataset
 from evalwright.compat.hret.published import texts
+from evalwright.compat.hret.settings import Given, Rows
 
 LETTERS = "ABCDE"
 HOW_TO_ANSWER = "\n\n정답으로 고른 보기의 내용을 마지막 줄에 그대로 쓰십시오."
@@ -43,25 +44,27 @@ class HubDataset(BaseDataset):
         base_prompt_template: str | None = None,
         **kwargs: Any,
     ) -> None:
-        self.table = tables()[self.key]
-        split = split or self.table["split"]
-        if self.table.get("only_split") and split != self.table["split"]:
+        self.table = table = tables()[self.key]
+        split = split or table["split"]
+        if table.get("only_split") and split != table["split"]:
             raise ValueError("This dataset is for evaluation only. Use 'test' split.")
-        super().__init__(dataset_name or self.table["hub"], split, subset, base_prompt_template, **kwargs)
         self.own_template = bool(base_prompt_template)
-        if base_prompt_template is None:
-            self.base_prompt_template = self.table["template"]
-        elif not base_prompt_template:
-            bare = self.table.get("bare", self.table["template"])
-            self.base_prompt_template = bare if bare or self.published else self.table["template"]
+        template = table["template"] if base_prompt_template is None else base_prompt_template
+        if base_prompt_template == "":
+            bare = table.get("bare", table["template"])
+            template = bare if bare or self.published else table["template"]
+        super().__init__(dataset_name or table["hub"], split, subset, template, **kwargs)
 
-    def load(self) -> list[dict[str, Any]]:
+    def load(self) -> Rows:
         """The samples of all subsets. Raises ValueError where a subset that was named cannot be read."""
         self.notes, self.left_out = [], 0
-        samples: list[dict[str, Any]] = []
+        kinds = {"letters": self._letters, "texts": self._texts, "open": self._open, "judged": self._judged}
+        samples: Rows = []
         for subset in self._subsets():
             for number, row in enumerate(self._rows(subset)):
-                made = self._samples(row, number, subset)
+                made = [
+                    sample | self._along(row) for sample in kinds[self.table["kind"]](row, number, subset)
+                ]
                 self.left_out += not made
                 samples += made
         if self.left_out:
@@ -86,21 +89,26 @@ class HubDataset(BaseDataset):
             about["paper_url"] = self.table["paper"]
         return about | ({"notes": list(self.notes)} if self.notes else {})
 
+    # -- which rows --
+
     def _subsets(self) -> Sequence[str | None]:
         if "subsets" not in self.table:
             self.refuse_subset()
             return [None]
         names = self.table["subsets"] if self.subset is None else self.subset
-        return [names] if isinstance(names, str) else list(names)
+        names = [names] if isinstance(names, str) else list(names)
+        if known := self.table.get("names"):
+            names = [known.get(str(name).strip().lower(), str(name).strip()) for name in names]
+        return names
 
-    def _rows(self, subset: str | None) -> Iterable[Mapping[str, Any]]:
+    def _rows(self, subset: str | None) -> Iterable[Given]:
         splits = [self.split, *self.table.get("splits", ())]
-        if not self.published and self.table["split"] not in splits:
+        if not self.published:
             splits.append(self.table["split"])
         error: Exception | None = None
         for split in dict.fromkeys(splits):
             try:
-                rows = self._read(subset, split)
+                rows: Iterable[Given] = self._read(subset, split)
             except Exception as caught:
                 error = error or caught
                 if "split" not in str(caught).lower():
@@ -108,7 +116,7 @@ class HubDataset(BaseDataset):
                 continue
             if split != self.split:
                 self.notes.append(f"There is no split '{self.split}'; the rows are of '{split}'.")
-            return rows  # type: ignore[no-any-return]
+            return rows
         assert error is not None
         # Exams that one version of the data lacks are passed over, unless somebody named them.
         if self.table.get("skips") and (self.published or self.subset is None):
@@ -117,194 +125,67 @@ class HubDataset(BaseDataset):
         raise error
 
     def _read(self, subset: str | None, split: str) -> Any:
-        options = dict(self.kwargs) if "subsets" in self.table or not self.published else {}
+        takes_options = "subsets" in self.table or "rules" in self.table or not self.published
+        options = dict(self.kwargs) if takes_options else {}
         if "token" in self.table:
             options.setdefault("token", os.getenv(self.table["token"]))
         return hub_rows(self.dataset_name, subset, split, options)
 
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        """What a row becomes; nothing where it has no answer."""
-        raise NotImplementedError
+    # -- what a row becomes: nothing where it has no answer --
 
-    def _filled(self, **fields: str) -> str:
-        try:
-            return filled(self.base_prompt_template or "", fields)
-        except KeyError as error:
-            if self.published:
-                raise
-            raise ValueError(
-                f"The prompt template has the field {error}; it may have {', '.join(fields)}."
-            ) from None
+    def _letters(self, row: Given, number: int, subset: str | None) -> Rows:
+        """The letter of an option is the answer, or its number from 1 on."""
+        options = [f"({letter})" for letter in LETTERS[: self.table["options"]]]
+        reference = text_of(row, "answer")
+        if self.table.get("counted"):
+            missing = 0 if self.published and not row.get("answer") else None
+            place = _place(row.get("answer"), len(options), missing)
+            reference = "" if place is None else options[place]
+        if not self.published and reference not in options:
+            return []
+        return [self._made(row, subset, reference, options)]
 
-    def _made(
-        self, subset: str | None, reference: str, options: list[str] | None = None, **fields: str
-    ) -> dict[str, Any]:
-        """A sample whose prompt is the template with these fields."""
-        sample = {"input": self._filled(**fields), "reference": reference}
-        more = {"options": options, "_subset_name": subset}
-        return sample | {name: value for name, value in more.items() if value is not None}
-
-    def _of_texts(
-        self,
-        subset: str | None,
-        texts: list[str],
-        right: int | None,
-        published: tuple[str, str],
-        field: str,
-        **fields: str,
-    ) -> list[dict[str, Any]]:
-        """A question whose options are texts. right: the place of the answer. published: HRET's reference and how it shows the options."""
+    def _texts(self, row: Given, number: int, subset: str | None) -> Rows:
+        """The options are texts: of one column, or of the columns A to E. The answer is one of them, its letter or its number."""
+        answer = reference = text_of(row, self.table["answer"])
+        if column := self.table.get("options"):
+            options = [str(one) for one in row.get(column) or ()]
+            shown = ", ".join(options)
+            if not self.published:
+                options = [one.strip() for one in options]
+            right = options.index(answer) if answer in options else None
+        else:
+            letters = [letter for letter in LETTERS if row.get(letter) is not None]
+            options = [text_of(row, letter) for letter in letters]
+            shown = _lettered(letters, options)
+            letter = answer.strip("()").upper()
+            right = letters.index(letter) if letter in letters else None
+            if self.table.get("counted"):
+                right = _place(row.get("answer"), len(options))
+                reference = "" if right is None else options[right]
         if self.published:
-            return [self._made(subset, published[0], texts, **{field: published[1]}, **fields)]
+            return [self._made(row, subset, reference, options, **{self.table["shown"]: shown})]
         if right is None:
             return []
-        shown = "\n".join(f"({letter}) {text}" for letter, text in zip(LETTERS, texts, strict=False))
-        sample = self._made(subset, texts[right], texts, **{field: shown}, **fields)
+        shown = _lettered(LETTERS, options)
+        sample = self._made(row, subset, options[right], options, **{self.table["shown"]: shown})
         if not self.own_template:
             sample["input"] += HOW_TO_ANSWER
         return [sample | {"answer_letter": LETTERS[right]}]
 
-
-def text_of(row: Mapping[str, Any], column: str) -> str:
-    """A cell as text without spaces around it; nothing where it is empty."""
-    value = row.get(column)
-    return "" if value is None else str(value).strip()
-
-
-def _place(number: Any, count: int) -> int | None:
-    """The place of an answer that is counted from 1, or None where it is none."""
-    try:
-        place = int(number) - 1
-    except (TypeError, ValueError):
-        return None
-    return place if 0 <= place < count else None
-
-
-def _lettered(row: Mapping[str, Any]) -> tuple[list[str], list[str], str]:
-    """The letters of the columns A to E that have an option, the options, and both as lines."""
-    letters = [letter for letter in LETTERS if row.get(letter) is not None]
-    texts = [text_of(row, letter) for letter in letters]
-    shown = "\n".join(f"({letter}) {text}" for letter, text in zip(letters, texts, strict=True))
-    return letters, texts, shown
-
-
-@register_dataset("haerae_bench")
-class HaeraeDataset(HubDataset):
-    """HAE-RAE Bench: five options, the letter is the answer."""
-
-    key = "haerae_bench"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        reference = text_of(row, "answer")
-        options = [f"({letter})" for letter in LETTERS]
-        if not self.published and reference not in options:
-            return []
-        query = text_of(row, "query").replace(self.table["removed"], "").strip()
-        return [self._made(subset, reference, options, query=query)]
-
-
-@register_dataset("kmmlu")
-class KMMLUDataset(HubDataset):
-    """KMMLU: four options, the answer is counted from 1."""
-
-    key = "kmmlu"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        options = [f"({letter})" for letter in LETTERS[:4]]
-        right = _place(row.get("answer"), 4)
-        if right is None and not self.published:
-            return []
-        if right is None and not row.get("answer"):
-            right = 0
-        fields = {f"choice_{letter}": text_of(row, letter) for letter in LETTERS[:4]}
-        question = text_of(row, "question").replace(self.table["removed"], "").strip()
-        reference = "" if right is None else options[right]
-        return [self._made(subset, reference, options, question=question, **fields)]
-
-
-@register_dataset("click")
-class ClickDataset(HubDataset):
-    """CLIcK: the options and the answer are texts. Corrected: a subset is a part of the row's id."""
-
-    key = "click"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        texts = [str(choice) for choice in row.get("choices") or ()]
-        paragraph, question, answer = (text_of(row, name) for name in ("paragraph", "question", "answer"))
-        published = answer, ", ".join(texts)
-        if not self.published:
-            texts = [text.strip() for text in texts]
-        right = texts.index(answer) if answer in texts else None
-        return self._of_texts(
-            None, texts, right, published, "choices", paragraph=paragraph, question=question
-        )
-
-    def refuse_subset(self) -> None:
-        """A subset is a part of the rows' ids."""
-
-    def _rows(self, subset: str | None) -> Iterable[Mapping[str, Any]]:
-        rows = super()._rows(subset)
-        if self.published or self.subset is None:
-            return rows
-        wanted = [self.subset] if isinstance(self.subset, str) else self.subset
-        kept = [row for row in rows if any(one.lower() in str(row.get("id")).lower() for one in wanted)]
-        if not kept:
-            raise ValueError(
-                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted))}; ids are such as 'KIIP_hist_0'."
-            )
-        return kept
-
-
-@register_dataset("hrm8k")
-class HRM8KDataset(HubDataset):
-    """HRM8K: problems with a number as the answer."""
-
-    key = "hrm8k"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        answer = row.get("answer", "")
-        if not self.published:
+    def _open(self, row: Given, number: int, subset: str | None) -> Rows:
+        """A problem whose answer is a text or a number, or one without an answer."""
+        answer = "" if self.table.get("no_answer") else row.get("answer", "")
+        if not self.published and not self.table.get("no_answer"):
             if answer is None or not str(answer).strip():
                 return []
-            if isinstance(answer, float) and answer.is_integer():
-                answer = int(answer)
-        sample = self._made(subset, str(answer).strip(), question=text_of(row, "question"))
-        return [sample | {"input": sample["input"].strip()}]
+            answer = int(answer) if isinstance(answer, float) and answer.is_integer() else answer
+        reference = self.table.get("none", "None") if answer is None else str(answer).strip()
+        sample = self._made(row, subset, reference)
+        return [sample | {"input": sample["input"].strip()} if self.table.get("stripped") else sample]
 
-
-@register_dataset("k2_eval")
-class K2_EvalDataset(HubDataset):
-    """K2-Eval: instructions without a reference, for a judge."""
-
-    key = "k2_eval"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        instruction, subject, ability = (text_of(row, name) for name in ("instruction", "subject", "ability"))
-        sample = self._made(subset, "", instruction=instruction)
-        if self.published:
-            sample["input"] = instruction
-        return [sample | {"subject": subject, "ability": ability}]
-
-
-@register_dataset("KUDGE")
-class KUDGEDataset(HubDataset):
-    """KUDGE: answers that a judge is to rate or compare; the answers are in the rows. Corrected: each pair comes in both orders."""
-
-    key = "KUDGE"
-
-    def _subsets(self) -> Sequence[str | None]:
-        if self.subset is None:
-            raise ValueError("subset must be specified for KUDGE dataset")
-        names = [self.subset] if isinstance(self.subset, str) else self.subset
-        for name in names:
-            if name not in self.table["rules"]:
-                raise ValueError(f"Unknown subset: {name}")
-        return names
-
-    def _read(self, subset: str | None, split: str) -> Any:
-        return hub_rows(self.dataset_name, subset, split, self.kwargs)
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
+    def _judged(self, row: Given, number: int, subset: str | None) -> Rows:
+        """An answer that is there already, or a pair of them; `table["rules"]` says in which columns."""
         rule = self.table["rules"][subset]
         more = {key: str(row[rule[key]]) for key in ("model_a", "model_b") if rule.get(key) in row}
         sample = {
@@ -335,66 +216,108 @@ class KUDGEDataset(HubDataset):
             swapped |= {"model_a": more.get("model_b", ""), "model_b": more.get("model_a", "")}
         return [sample, swapped]
 
+    def _made(
+        self, row: Given, subset: str | None, reference: str, options: list[str] | None = None, **shown: str
+    ) -> dict[str, Any]:
+        """A sample whose prompt is the template, filled."""
+        fields = shown | {name: text_of(row, column) for name, column in self.table["fields"].items()}
+        if removed := self.table.get("removed"):
+            first = next(iter(fields))
+            fields[first] = fields[first].replace(removed, "").strip()
+        lost = self.published and self.table.get("no_answer")
+        try:
+            prompt = filled((self.table["template"] if lost else self.base_prompt_template) or "", fields)
+        except KeyError as error:
+            if self.published:
+                raise
+            raise ValueError(
+                f"The prompt template has the field {error}; it may have {', '.join(fields)}."
+            ) from None
+        more = {"options": options, "_subset_name": subset}
+        sample = {"input": prompt, "reference": reference}
+        return sample | {name: value for name, value in more.items() if value is not None}
 
-@register_dataset("hrc")
-class HRCDataset(HubDataset):
-    """HRC: problems with a short answer, from several sources."""
-
-    key = "hrc"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        answer = str(row.get("answer", "")).strip()
-        if not self.published and (not answer or row.get("answer") is None):
-            return []
-        about = {"source": row.get("source"), "category": row.get("category")}
-        return [self._made(subset, answer, input=text_of(row, "question")) | {"metadata": about}]
-
-
-@register_dataset("kbl")
-class KBLDataset(HubDataset):
-    """KBL: bar examinations. Published: the reference is the letter, the options are texts. Corrected: it is the text of that letter."""
-
-    key = "kbl"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        letters, texts, shown = _lettered(row)
-        gold = text_of(row, "gt")
-        letter = gold.strip("()").upper()
-        right = letters.index(letter) if letter in letters else None
-        made = self._of_texts(
-            subset, texts, right, (gold, shown), "choices", question=text_of(row, "question")
-        )
-        return [sample | {"metadata": row.get("meta")} for sample in made]
-
-
-@register_dataset("kormedmcqa")
-class KorMedMCQADataset(HubDataset):
-    """KorMedMCQA: licensing examinations; the answer is counted from 1 and becomes the option's text."""
-
-    key = "kormedmcqa"
-
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        _, texts, shown = _lettered(row)
-        right = _place(row.get("answer"), len(texts))
-        published = "" if right is None else texts[right], shown
-        made = self._of_texts(
-            subset, texts, right, published, "choices_str", question=text_of(row, "question")
-        )
-        return [sample | {"metadata": {"cot": row.get("cot")}} for sample in made]
+    def _along(self, row: Given) -> dict[str, Any]:
+        """The columns that a sample keeps."""
+        also = {name: text_of(row, name) for name in self.table.get("also", ())}
+        kept = self.table.get("metadata")
+        if kept is None:
+            return also
+        return also | {
+            "metadata": row.get(kept) if isinstance(kept, str) else {name: row.get(name) for name in kept}
+        }
 
 
-@register_dataset("aime2025")
-class AIME2025Dataset(HubDataset):
-    """AIME 2025: both examinations; `I`, `II`, `1` and `2` name them too."""
+def text_of(row: Given, column: str) -> str:
+    """A cell as text without spaces around it; nothing where it is empty."""
+    value = row.get(column)
+    return "" if value is None else str(value).strip()
 
-    key = "aime2025"
+
+def _place(number: Any, count: int, missing: int | None = None) -> int | None:
+    """The place of an answer that is counted from 1; `missing` where it is none."""
+    try:
+        place = int(number) - 1
+    except (TypeError, ValueError):
+        return missing
+    return place if 0 <= place < count else missing
+
+
+def _lettered(letters: Iterable[str], options: Iterable[str]) -> str:
+    return "\n".join(f"({letter}) {text}" for letter, text in zip(letters, options, strict=False))
+
+
+def _made_of_table(key: str) -> type[HubDataset]:
+    table = tables()[key]
+    made = type(
+        table["class"], (HubDataset,), {"key": key, "__doc__": table["about"], "__module__": __name__}
+    )
+    return register_dataset(key)(made)
+
+
+HaeraeDataset, KMMLUDataset = _made_of_table("haerae_bench"), _made_of_table("kmmlu")
+
+
+@register_dataset("click")
+class ClickDataset(HubDataset):
+    """CLIcK: the options and the answer are texts. Corrected: a subset is a part of the row's id."""
+
+    key = "click"
+
+    def refuse_subset(self) -> None:
+        """A subset is a part of the rows' ids."""
+
+    def _rows(self, subset: str | None) -> Iterable[Given]:
+        rows = super()._rows(subset)
+        if self.published or self.subset is None:
+            return rows
+        wanted = [self.subset] if isinstance(self.subset, str) else self.subset
+        kept = [row for row in rows if any(one.lower() in str(row.get("id")).lower() for one in wanted)]
+        if not kept:
+            raise ValueError(
+                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted))}; ids are such as 'KIIP_hist_0'."
+            )
+        return kept
+
+
+HRM8KDataset, K2_EvalDataset = _made_of_table("hrm8k"), _made_of_table("k2_eval")
+
+
+@register_dataset("KUDGE")
+class KUDGEDataset(HubDataset):
+    """KUDGE: answers that a judge is to rate or compare; the answers are in the rows. Corrected: each pair comes in both orders."""
+
+    key = "KUDGE"
 
     def _subsets(self) -> Sequence[str | None]:
-        names = [str(name).strip() for name in super()._subsets()]
-        return [self.table["names"].get(name.lower(), name) for name in names]
+        if self.subset is None:
+            raise ValueError("subset must be specified for KUDGE dataset")
+        names = [self.subset] if isinstance(self.subset, str) else self.subset
+        for name in names:
+            if name not in self.table["rules"]:
+                raise ValueError(f"Unknown subset: {name}")
+        return names
 
-    def _samples(self, row: Mapping[str, Any], number: int, subset: str | None) -> list[dict[str, Any]]:
-        answer = text_of(row, "answer")
-        if not self.published and not answer:
-            return []
-        return [self._made(subset, answer, question=text_of(row, "question"))]
+
+HRCDataset, KBLDataset = _made_of_table("hrc"), _made_of_table("kbl")
+KorMedMCQADataset, AIME2025Dataset = _made_of_table("kormedmcqa"), _made_of_table("aime2025")

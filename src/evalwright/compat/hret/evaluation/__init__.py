@@ -5,14 +5,12 @@ from __future__ import annotations
 from evalwright.compat.hret.evaluation.base import (
     EVALUATION_REGISTRY,
     BaseEvaluator,
-    get_evaluator,
-    register_evaluator,
-)
-from evalwright.compat.hret.evaluation.built_in import (
     LogProbEvaluator,
     MathMatchEvaluator,
     PartialMatchEvaluator,
     StringMatchEvaluator,
+    get_evaluator,
+    register_evaluator,
 )
 from evalwright.compat.hret.evaluation.llm_judge import LLMJudgeEvaluator
 

@@ -1,12 +1,18 @@
-"""Evaluator classes by name, and what a plug-in of a user derives from."""
+"""Evaluators by name: HRET's own, to score samples that have a prediction without a run, and what a plug-in of a user derives from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.rows import ROW, scored_row, values_of
+from evalwright.compat.hret.scoring import ALIASES, method_of, scoring_of
+from evalwright.compat.hret.settings import Classes, Given, Rows
+from evalwright.core.errors import Failure, ScoringError
+from evalwright.core.reasoning import separate_reasoning
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample, SampleRecord
 
 
 class _Evaluators(Classes):
@@ -14,7 +20,7 @@ class _Evaluators(Classes):
 
     def register(self, name: str) -> Callable[[type[Any]], type[Any]]:
         """As the others'."""
-        if settings.scoring() == "published":
+        if settings.is_published():
             self.pop(name, None)
         return super().register(name)
 
@@ -23,9 +29,6 @@ EVALUATION_REGISTRY = _Evaluators(
     "evaluator", "Evaluator '{name}' not found in registry. Available keys: {known}"
 )
 """The evaluator classes by their names."""
-
-ALIASES = {"log_prob": "log_likelihood", "logit_based": "log_likelihood"}
-"""Names that HRET's documents use for an evaluator of another name."""
 
 
 class BaseEvaluator:
@@ -47,17 +50,17 @@ class BaseEvaluator:
         """The reply as it is compared."""
         return raw_output
 
-    def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+    def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
         """The metrics of samples that have `prediction`."""
         raise NotImplementedError("Subclasses must implement evaluate_predictions().")
 
-    def evaluate(self, data: list[dict[str, Any]], model: Any = None) -> dict[str, Any]:
+    def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
         """{"metrics", "samples"}: every prediction parsed, then measured.
 
         A prediction keeps its raw text beside the parsed one, as `original_prediction`. Where scoring is published and the model has a
         judge, the judge's reply to the question takes the prediction's place, as in HRET; otherwise a judge never writes an answer.
         """
-        published = settings.scoring() == "published"
+        published = settings.is_published()
         for sample in data:
             raw = sample.get("prediction", "")
             sample["prediction"] = self.parse_prediction(raw)
@@ -70,9 +73,100 @@ class BaseEvaluator:
 
 def get_evaluator(name: str, **kwargs: Any) -> Any:
     """An instance of the evaluator of that name. Raises ValueError for an unknown one."""
-    return EVALUATION_REGISTRY.made(
-        name if name in EVALUATION_REGISTRY else ALIASES.get(name, name), **kwargs
-    )
+    own = name if name in EVALUATION_REGISTRY else ALIASES.get(name, name)
+    return EVALUATION_REGISTRY.made(own, **kwargs)
 
 
 register_evaluator = EVALUATION_REGISTRY.register
+
+
+class BuiltIn(BaseEvaluator):
+    """An evaluator of HRET's own. Its parameters are those of the evaluation method of its name."""
+
+    def __init__(self, **params: Any) -> None:
+        self.params = params
+        self.method = method_of(self.name, params)
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters as they are now."""
+        return self.params
+
+    def parse_prediction(self, raw_output: Any) -> Any:
+        """The reply as HRET compares it."""
+        return self.method.parse(raw_output)
+
+    def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
+        """The metrics by HRET's arithmetic."""
+        return self.method.numbers(
+            samples, [self.method.written(row, self.method.score(row)) for row in samples]
+        )
+
+    def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
+        """{"metrics", "samples"} by the scoring that is set."""
+        if settings.is_published():
+            return super().evaluate(data, model)
+        judge = getattr(model or getattr(self, "multi_judge_model", None), "judge_batch", None)
+        return evaluate_rows(self.name, self.parameters(), data, judge)
+
+
+@EVALUATION_REGISTRY.own("string_match")
+class StringMatchEvaluator(BuiltIn):
+    """The answer is the reference."""
+
+
+@EVALUATION_REGISTRY.own("partial_match")
+class PartialMatchEvaluator(BuiltIn):
+    """The answer contains the reference."""
+
+
+@EVALUATION_REGISTRY.own("math_match")
+class MathMatchEvaluator(BuiltIn):
+    """The answer equals the reference in value."""
+
+
+@EVALUATION_REGISTRY.own("log_likelihood")
+class LogProbEvaluator(BuiltIn):
+    """The most probable option is the reference."""
+
+    requires_logits = True
+
+
+def evaluate_rows(
+    method: str, params: Given, rows: Rows, judge_batch: Callable[[Rows], Sequence[Given]] | None = None
+) -> dict[str, Any]:
+    """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was found is written into them."""
+    from evalwright.evaluation.running import run_blocking, score_answer
+    from evalwright.runs.aggregation import TaskTally
+
+    samples = []
+    for place, row in enumerate(rows):
+        kept = {key: one for key, one in row.items() if key != "prediction"}
+        samples.append(Sample(str(place), str(row.get("input", "")), metadata={ROW: kept}))
+    scorers, specs = scoring_of(method, params, published=False, language=None, samples=samples)
+    tally = TaskTally([one.name for one in scorers], [])
+
+    async def ask(role: str, request: Any) -> Response:
+        if judge_batch is None:
+            raise ScoringError("No judge is there. Give a model that has one.")
+        prompt = request.prompt
+        text = prompt if isinstance(prompt, str) else "\n\n".join(one.text for one in prompt)
+        return Response(str(judge_batch([{"input": text}])[0].get("prediction") or ""))
+
+    async def work() -> None:
+        for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
+            text = row.get("prediction", "")
+            if text is None:
+                failure = Failure("no answer", "model", "There is no prediction.")
+                tally.add(SampleRecord(method, place, 0, sample, None, {}, failure))
+                continue
+            response = Response(str(text))
+            answer = Answer(separate_reasoning(response).answer, responses=(response,))
+            found = await score_answer(scorers, sample, answer, ask, specs)
+            tally.add(SampleRecord(method, place, 0, sample, answer, found[0], None, *found[1:]))
+            scored_row(row, found[0])
+            if said := "; ".join(one.message for one in found[1].values()):
+                row["error"] = said
+
+    run_blocking(work)
+    found = tally.result(method, "1", specs)
+    return {"metrics": values_of(found.metrics), "samples": rows}

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalwright.compat.hret import published_judges as published
-from evalwright.compat.hret.evaluation.base import register_evaluator
-from evalwright.compat.hret.evaluation.built_in import BuiltIn
+from evalwright.compat.hret import judging
+from evalwright.compat.hret.evaluation.base import EVALUATION_REGISTRY, BuiltIn
 from evalwright.compat.hret.scoring import method_of
+from evalwright.compat.hret.settings import Rows
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 
 
 class ResponseParser:
     """What reads a judge's reply: a mapping with `score`, `winner` or `correct`. Raises ValueError where it finds none."""
 
-    @staticmethod
-    def read(reply: str) -> dict[str, Any]:
-        """The score, winner or verdict."""
-        raise NotImplementedError
+    read: Callable[[str], dict[str, Any]]
 
     def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
         """What the reply says."""
@@ -32,19 +29,19 @@ class ResponseParser:
 class RubricScoreParser(ResponseParser):
     """`[[score: 3]]`."""
 
-    read = staticmethod(published.read_rubric)
+    read = staticmethod(judging.read_rubric)
 
 
 class K2EvalResponseParser(ResponseParser):
     """`Score: 3.5`."""
 
-    read = staticmethod(published.read_k2)
+    read = staticmethod(judging.read_k2)
 
 
 class GoldComparisonParser(ResponseParser):
     """`[[true]]`, or `[[false]]` with a step."""
 
-    read = staticmethod(published.read_gold)
+    read = staticmethod(judging.read_gold)
 
 
 class PairwiseComparisonParser(ResponseParser):
@@ -52,7 +49,7 @@ class PairwiseComparisonParser(ResponseParser):
 
     def parse(self, response: str, model_a: str | None = None, model_b: str | None = None) -> dict[str, Any]:
         """The winner."""
-        found = published.read_winner(response)
+        found = judging.read_winner(response)
         return {**found, "model_name": (model_a if found["winner"] == "A" else model_b) or "unknown"}
 
 
@@ -61,7 +58,7 @@ class ResponseComparisonParser(ResponseParser):
 
     def parse(self, response: str, model_name: str | None = None) -> dict[str, Any]:
         """The winner."""
-        return published.read_winner(response, "No valid verdict [[A]] or [[B]] found")
+        return judging.read_winner(response, "No valid verdict [[A]] or [[B]] found")
 
 
 _PARSERS: Mapping[JudgeType, ResponseParser] = {
@@ -72,15 +69,14 @@ _PARSERS: Mapping[JudgeType, ResponseParser] = {
 }
 
 
-@register_evaluator("llm_judge")
+@EVALUATION_REGISTRY.own("llm_judge")
 class LLMJudgeEvaluator(BuiltIn):
     """Asks the judge of `model`. prompt_templates, parsers: of the types of judgement."""
 
-    name = "llm_judge"
     has_custom_judge = True
 
     def __init__(
-        self, model: Any = None, default_judge_type: str | JudgeType = published.RUBRIC, **kwargs: Any
+        self, model: Any = None, default_judge_type: str | JudgeType = judging.RUBRIC, **kwargs: Any
     ) -> None:
         super().__init__(default_judge_type=default_judge_type, **kwargs)
         self.multi_judge_model = model
@@ -90,26 +86,24 @@ class LLMJudgeEvaluator(BuiltIn):
 
     def parameters(self) -> dict[str, Any]:
         """The parameters, with the templates and parsers that somebody has put in the place of HRET's."""
-        prompts = {
-            kind.value: one for kind, one in self.prompt_templates.items() if one != JUDGE_PROMPTS[kind]
-        }
-        parsers = {kind.value: one for kind, one in self.parsers.items() if one is not _PARSERS[kind]}
-        given = self.params
-        return {
-            **given,
-            "judge_prompts": {**(given.get("judge_prompts") or {}), **prompts},
-            "judge_parsers": {**(given.get("judge_parsers") or {}), **parsers},
-        }
+        found = dict(self.params)
+        for name, own, given in (
+            ("judge_prompts", JUDGE_PROMPTS, self.prompt_templates),
+            ("judge_parsers", _PARSERS, self.parsers),
+        ):
+            changed = {kind.value: one for kind, one in given.items() if one != own[kind]}
+            found[name] = {**(found.get(name) or {}), **changed}
+        return found
 
     def prepare_prompt(self, sample: Any) -> Any:
         """HRET's template of the sample's type, filled with the sample's own keys. Raises KeyError for one that it lacks."""
-        assert isinstance(self.method, published.Judging)
+        assert isinstance(self.method, judging.Judging)
         return self.prompt_templates[JudgeType(self.method.type_of(sample))].format(**sample)
 
-    def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+    def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
         """All prompts at once to the judge, what it says into the samples, and their metrics, as HRET."""
         method = method_of(self.name, self.parameters())
-        assert isinstance(method, published.Judging)
+        assert isinstance(method, judging.Judging)
         prompts = [method.prompt(row) for row in samples]
         asked = [{"input": prompt} for prompt in prompts if prompt is not None]
         try:
@@ -118,12 +112,9 @@ class LLMJudgeEvaluator(BuiltIn):
             return {"error": str(error)}
         scores = []
         for row, prompt in zip(samples, prompts, strict=True):
-            if prompt is None:
-                scores.append(method.lost())
-                continue
-            reply = next(replies)
-            scores.append(
-                method.written(row, method.read(row, reply.get("prediction"), reply.get("judge_score")))
-            )
-        method.shares = method.shares_of(samples)
-        return method.numbers(scores)
+            score = method.lost()
+            if prompt is not None:
+                reply = next(replies)
+                score = method.read(row, reply.get("prediction"), reply.get("judge_score"))
+            scores.append(method.written(row, score))
+        return method.numbers(samples, scores)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright.compat.hret.settings import Given
 from evalwright.tasks.citations import Cited, benchmarks, cited_benchmark, library_entries, tex_table
 
 TOOLS = ("kim2025benchhub", "lee2025hret", "evalwright")
@@ -29,37 +30,24 @@ class DatasetEntry:
     license: str
 
 
-DATASETS: list[DatasetEntry] = [
-    DatasetEntry(
-        name,
-        one["dataset"],
-        one["bibtex"],
-        library_entries()[one["bibtex"]],
-        one.get("anthology"),
-        list(one["languages"]),
-        one["licence"],
-    )
-    for name, one in benchmarks().items()
-]
+def _entry(name: str, one: Given) -> DatasetEntry:
+    key, languages = one["bibtex"], list(one["languages"])
+    cited = library_entries()[key]
+    return DatasetEntry(name, one["dataset"], key, cited, one.get("anthology"), languages, one["licence"])
 
 
-def benchmark_details(samples: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+DATASETS: list[DatasetEntry] = [_entry(name, one) for name, one in benchmarks().items()]
+
+
+def benchmark_details(samples: Iterable[Given]) -> dict[str, dict[str, Any]]:
     """`info["benchmark_details"]`: what is known of each benchmark that the samples are of, in the order of their first rows."""
     known = {entry.dataset: entry for entry in DATASETS}
-    return {
-        name: {
-            "citation_key": known[name].citation_key,
-            "citation": known[name].citation,
-            "license": known[name].license,
-            "anthology": known[name].anthology,
-            "languages": known[name].languages,
-        }
-        for name in _counted(samples)
-        if name in known
-    }
+    shown = ("citation_key", "citation", "license", "anthology", "languages")
+    found = (name for name in _counted(samples) if name in known)
+    return {name: {key: getattr(known[name], key) for key in shown} for name in found}
 
 
-def citation_report(samples: Iterable[Mapping[str, Any]]) -> str:
+def citation_report(samples: Iterable[Given]) -> str:
     """LaTeX table (`tab:eval-dataset`) and BibTeX for these samples. A benchmark that nothing is known of stands in it as "citation missing"."""
     rows: list[Cited] = [cited_benchmark(name, count) for name, count in sorted(_counted(samples).items())]
     entries = {key: library_entries()[key] for key in TOOLS}
@@ -81,12 +69,8 @@ def citation_report(samples: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _counted(samples: Iterable[Mapping[str, Any]]) -> Counter[str]:
+def _counted(samples: Iterable[Given]) -> Counter[str]:
     """How many samples each benchmark has."""
-    names: Counter[str] = Counter()
-    for sample in samples:
-        about = sample.get("metadata")
-        name = about.get("benchmark_name") if isinstance(about, Mapping) else None
-        if name:
-            names[str(name)] += 1
-    return names
+    about = (sample.get("metadata") for sample in samples)
+    names = (one.get("benchmark_name") for one in about if isinstance(one, Mapping))
+    return Counter(str(name) for name in names if name)

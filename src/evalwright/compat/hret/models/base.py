@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret.settings import Classes, Given, Rows
 
 MODEL_REGISTRY = Classes(
     "model",
@@ -32,16 +32,14 @@ class BaseModel:
         self.cot_trigger = cot_trigger
         self.cot_parser = cot_parser
 
-    def generate_batch(
-        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
-    ) -> list[dict[str, Any]]:
+    def generate_batch(self, inputs: Rows, return_logits: bool = False, **kwargs: Any) -> Rows:
         """The inputs with `prediction`; further fields are kept (`logits`, `chain_of_thought`, `finish_reason`, `error`)."""
         raise NotImplementedError("Subclasses must implement generate_batch().")
 
-    def _is_vision_input(self, item: Mapping[str, Any]) -> bool:
+    def _is_vision_input(self, item: Given) -> bool:
         return bool(self._extract_text_and_images(item)[1])
 
-    def _extract_text_and_images(self, item: Mapping[str, Any]) -> tuple[str, list[Any] | None]:
+    def _extract_text_and_images(self, item: Given) -> tuple[str, list[Any] | None]:
         given = item.get("input", "")
         inner = given if isinstance(given, dict) else {}
         text = inner.get("text", "") if isinstance(given, dict) else str(given)
@@ -54,7 +52,7 @@ class BaseJudge:
     def __init__(self, **kwargs: Any) -> None:
         pass
 
-    def judge_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+    def judge_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The replies."""
         raise NotImplementedError("Subclasses must implement judge_batch().")
 
@@ -65,7 +63,7 @@ class BaseRewardModel:
     def __init__(self, **kwargs: Any) -> None:
         pass
 
-    def score_batch(self, inputs: list[dict[str, Any]], **kwargs: Any) -> list[dict[str, Any]]:
+    def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with rewards."""
         raise NotImplementedError("Subclasses must implement score_batch().")
 

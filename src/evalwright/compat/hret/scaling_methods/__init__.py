@@ -5,13 +5,11 @@ from __future__ import annotations
 from evalwright.compat.hret.scaling_methods.base import (
     SCALING_REGISTRY,
     BaseScalingMethod,
-    load_scaling_method,
-    register_scaling_method,
-)
-from evalwright.compat.hret.scaling_methods.built_in import (
     BeamSearch,
     BestOfN,
     SelfConsistencyScalingMethod,
+    load_scaling_method,
+    register_scaling_method,
 )
 
 __all__ = [

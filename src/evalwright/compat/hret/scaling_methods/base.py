@@ -1,10 +1,15 @@
-"""Scaling methods by name, and what a plug-in of a user derives from."""
+"""Scaling methods by name: HRET's own, and what a plug-in of a user derives from."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evalwright.compat.hret.registry import Classes
+from evalwright.compat.hret import settings
+from evalwright.compat.hret.asking import METHODS, PluginModel, SampleDoor, asked_alone
+from evalwright.compat.hret.rows import row_of
+from evalwright.compat.hret.scaling import most_common, strategy_of
+from evalwright.compat.hret.settings import Classes, Rows
+from evalwright.core.samples import Sample
 
 SCALING_REGISTRY = Classes("scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",))
 """The classes of scaling methods by their names."""
@@ -18,7 +23,7 @@ class BaseScalingMethod:
         self.use_cot = use_cot
         self.kwargs = kwargs
 
-    def apply(self, data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def apply(self, data: Rows) -> Rows:
         """The samples with their predictions."""
         raise NotImplementedError("Subclasses must implement apply().")
 
@@ -29,3 +34,46 @@ class BaseScalingMethod:
 
 register_scaling_method = SCALING_REGISTRY.register
 load_scaling_method = SCALING_REGISTRY.made
+
+
+class BuiltInMethod(BaseScalingMethod):
+    """One of HRET's methods."""
+
+    name = ""
+
+    def apply(self, data: Rows) -> Rows:
+        """The samples with their predictions, one sample after another."""
+        if self.model is None:
+            raise ValueError(f"{type(self).__name__}: model is not set.")
+        published = settings.is_published()
+        roles = {
+            role: PluginModel("model", self.model, role, published=published)
+            for role, (method, _) in METHODS.items()
+            if callable(getattr(self.model, method, None))
+        }
+        strategy = strategy_of(self.name, self.kwargs, published=published, roles=tuple(roles))
+
+        async def one(door: SampleDoor, sample: Sample) -> None:
+            answer = await strategy(sample, door, 0)
+            data[int(sample.id)]["prediction"] = row_of(sample, answer)["prediction"]
+
+        asked_alone(roles, data, one, at_once=False)
+        return data
+
+
+@SCALING_REGISTRY.own("self_consistency")
+class SelfConsistencyScalingMethod(BuiltInMethod):
+    """n_paths replies, and what most of them say."""
+
+    def _majority_voting(self, candidates: list[str]) -> str:
+        return most_common(candidates)
+
+
+@SCALING_REGISTRY.own("best_of_n")
+class BestOfN(BuiltInMethod):
+    """n replies, and the best."""
+
+
+@SCALING_REGISTRY.own("beam_search")
+class BeamSearch(BuiltInMethod):
+    """The most probable of beam_size beams."""

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
 
+from evalwright.compat.hret import judging, settings
 from evalwright.compat.hret import published as arithmetic
-from evalwright.compat.hret import published_judges, settings
 from evalwright.compat.hret.config import (
     DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
     DEFAULT_FEW_SHOT_INSTRUCTION,
     PipelineConfig,
     examples_text,
 )
+from evalwright.compat.hret.settings import Given
 from evalwright.scorers.text.locate import said
 
 __all__ = [
@@ -28,10 +28,10 @@ __all__ = [
 class JudgeType(Enum):
     """What a judge is asked for."""
 
-    RUBRIC_AND_RESPONSE = published_judges.RUBRIC
-    RUBRIC_RESPONSE_AND_GOLD = published_judges.GOLD
-    RESPONSE_COMPARISON = published_judges.PAIR
-    K2_EVAL = published_judges.K2
+    RUBRIC_AND_RESPONSE = judging.RUBRIC
+    RUBRIC_RESPONSE_AND_GOLD = judging.GOLD
+    RESPONSE_COMPARISON = judging.PAIR
+    K2_EVAL = judging.K2
 
 
 JUDGE_PROMPTS: Mapping[JudgeType, str] = {
@@ -61,7 +61,7 @@ def default_cot_parser(raw_output: str, *, published: bool | None = None) -> tup
 
 
 def format_few_shot_prompt_prefix(
-    few_shot_samples: Sequence[Mapping[str, Any]],
+    few_shot_samples: Sequence[Given],
     instruction: str | None = DEFAULT_FEW_SHOT_INSTRUCTION,
     example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
 ) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalwright.analysis.answers import Item, analyse, words_of
 from evalwright.compat.hret.internal.benchhub_info import citation_report
-from evalwright.compat.hret.rows import plain
-from evalwright.compat.hret.utils.analysis import analyse, as_markdown
+from evalwright.compat.hret.rows import input_of, plain
+from evalwright.compat.hret.settings import Given, Rows
 from evalwright.tasks.files import write_text
 
 if TYPE_CHECKING:
@@ -19,25 +22,19 @@ if TYPE_CHECKING:
 _FIELDS = ("metrics", "samples", "info")
 
 
+@dataclass(eq=False, repr=False)
 class EvaluationResult:
     """metrics: by name. samples: a dict for each, with `prediction`, `evaluation` and more. info: about the evaluation. run: its record,
     None for a result that no run stands behind."""
 
-    def __init__(
-        self,
-        metrics: dict[str, Any],
-        samples: list[dict[str, Any]],
-        info: dict[str, Any],
-        run: Run | None = None,
-    ) -> None:
-        self.metrics = metrics
-        self.samples = samples
-        self.info = info
-        self.run = run
+    metrics: dict[str, Any]
+    samples: Rows
+    info: dict[str, Any]
+    run: Run | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The three parts."""
-        return {"metrics": self.metrics, "samples": self.samples, "info": self.info}
+        return {name: getattr(self, name) for name in _FIELDS}
 
     def to_dataframe(self) -> Any:
         """A pandas table with a row for each sample; what `evaluation` holds becomes columns `eval_...`."""
@@ -45,16 +42,15 @@ class EvaluationResult:
 
         rows = []
         for sample in self.samples:
-            found = sample.get("evaluation")
-            inner = (
-                {f"eval_{key}": value for key, value in found.items()} if isinstance(found, Mapping) else {}
-            )
-            rows.append({**{key: value for key, value in sample.items() if key != "evaluation"}, **inner})
+            row = dict(sample)
+            found = row.pop("evaluation", None)
+            inner = found if isinstance(found, Mapping) else {}
+            rows.append({**row, **{f"eval_{key}": value for key, value in inner.items()}})
         return pd.DataFrame(rows)
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
         """Write the three parts as JSON; what JSON does not know becomes its text. The file is there whole, or as it was before."""
-        write_json(Path(path), self.to_dict())
+        write_text(Path(path), as_json(self.to_dict()))
 
     def benchhub_citation_report(self, output_path: str | os.PathLike[str]) -> None:
         """Write a LaTeX table of the benchmarks with their numbers of samples, and the BibTeX entries.
@@ -77,8 +73,8 @@ class EvaluationResult:
             raise ValueError(f"Unsupported output format: {output_format}. Use 'markdown' or 'dict'.")
         if not self.samples:
             return "No samples available for analysis."
-        found = analyse(self.samples, self.metrics, top_n)
-        return found if output_format == "dict" else as_markdown(found)
+        found = _analyse(self.samples, self.metrics, top_n)
+        return found if output_format == "dict" else _as_markdown(found)
 
     def __repr__(self) -> str:
         return f"EvaluationResult(metrics={self.metrics}, info={self.info}, samples=[...])"
@@ -96,11 +92,6 @@ class EvaluationResult:
         return getattr(self, key) if key in _FIELDS else default
 
 
-def write_json(path: Path, data: Any) -> None:
-    """JSON for people, in UTF-8, put in place at once."""
-    write_text(path, as_json(data))
-
-
 def as_json(data: Any) -> str:
     """JSON for people; what JSON does not know becomes its text."""
     import json
@@ -115,3 +106,101 @@ def _load_function(func_path: str) -> Callable[..., Any]:
     if not callable(found):
         raise ValueError(f"'{func_path}' is not callable.")
     return found  # type: ignore[no-any-return]
+
+
+# -- the analysis, in the five sections of HRET's report --
+
+_SHOWN = 300
+
+
+def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, Any]:
+    """The report as data. Samples without a verdict are counted apart."""
+    items = [_item(str(place), sample) for place, sample in enumerate(samples)]
+    found = analyse(items, top=top_n, examples=1)
+    right = [one for one in items if one.score == 1]
+    wrong = [one for one in items if one.score == 0]
+    judged = found.n_right + found.n_wrong
+    accuracy = metrics.get("accuracy", found.n_right / judged if judged else None)
+    subsets = {one.name: one.score.value for one in found.subsets} or {
+        one.subset: found.score.value for one in items[:1] if one.subset
+    }
+    sides = (("correct_predictions", right), ("incorrect_predictions", wrong))
+    said = Counter(word for one in wrong for word in words_of(one.answer) if len(word) > 1 and word.isalpha())
+    empty = sum(not one.answer.strip() for one in wrong)
+    errors = {
+        "top_error_keywords": dict(said.most_common(top_n)),
+        "frequent_confusions": {f"{target} -> {answer}": n for answer, target, n in found.wrong_answers},
+        "empty_answers": {"empty": empty} if empty else {},
+    }
+    return {
+        "summary": {
+            "total_samples": len(items),
+            "num_correct": found.n_right,
+            "num_incorrect": found.n_wrong,
+            "num_without_verdict": len(items) - judged,
+            "accuracy": None if accuracy is None else f"{accuracy:.2%}",
+            "other_metrics": {name: value for name, value in metrics.items() if name != "accuracy"},
+        },
+        "subsets": {name: f"{value:.2%}" for name, value in sorted(subsets.items()) if value == value},
+        "linguistic_quality": {
+            name: {
+                "lexical_diversity_ttr": f"{words.type_token_ratio if words.words else 0.0:.4f}",
+                "mean_length": f"{sum(len(one.answer) for one in own) / (len(own) or 1):.1f}",
+            }
+            for (name, own), words in zip(sides, found.vocabulary, strict=True)
+        },
+        "error_analysis": errors if wrong else {},
+        "examples": {
+            name: dict(samples[int(one.id)])
+            for name, several in (("best_case", found.examples_right), ("worst_case", found.examples_wrong))
+            for one in several
+        },
+    }
+
+
+def _item(name: str, sample: Given) -> Item:
+    found = sample.get("evaluation")
+    evaluation = found if isinstance(found, Mapping) else {}
+    verdict = evaluation.get("is_correct") if evaluation else sample.get("judge_correct")
+    raw = sample.get("original_prediction", sample.get("prediction"))
+    return Item(
+        name,
+        question=input_of(sample),
+        target=str(evaluation.get("normalized_ref", sample.get("reference", ""))),
+        answer="" if raw is None else str(raw),
+        score=float(verdict) if isinstance(verdict, bool) else None,
+        subset=str(sample.get("_subset_name", "")),
+    )
+
+
+def _as_markdown(report: Given) -> str:
+    """All five sections."""
+    lines = ["# LLM Performance Analysis Report", "", "## 1. Overall Performance"]
+    summary = dict(report["summary"])
+    others = summary.pop("other_metrics")
+    lines += [f"- **{_title(key)}**: {'not known' if one is None else one}" for key, one in summary.items()]
+    if others:
+        lines += ["- **Other Metrics**:", *(f"  - {key}: {value}" for key, value in others.items())]
+    lines += ["", "## 2. Subsets"]
+    lines += [f"- {_cell(name)}: {value}" for name, value in report["subsets"].items()] or ["- none"]
+    lines += ["", "## 3. Linguistic Quality"]
+    for name, found in report["linguistic_quality"].items():
+        lines.append(f"- **{_title(name)}**: {', '.join(f'{key} {value}' for key, value in found.items())}")
+    lines += ["", "## 4. Error Analysis"]
+    for name, found in report["error_analysis"].items():
+        shown = ", ".join(f"{_cell(key)} ({count})" for key, count in found.items()) or "none"
+        lines.append(f"- **{_title(name)}**: {shown}")
+    lines += ["", "## 5. Examples"]
+    for name, sample in report["examples"].items():
+        lines.append(f"- **{_title(name)}**")
+        lines += [f"  - {key}: {_cell(sample.get(key))}" for key in ("input", "reference", "prediction")]
+    return "\n".join(lines)
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").title()
+
+
+def _cell(value: Any) -> str:
+    shown = " ".join(str(value).split())
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."

@@ -81,7 +81,7 @@ def usable_cores(root: Path = Path("/")) -> float:
 
 def total_memory(root: Path = Path("/")) -> int | None:
     """Bytes of main memory of the machine; None where nothing says so."""
-    found = _meminfo(root, "MemTotal")
+    found = _kilobytes(root / "proc/meminfo", "MemTotal")
     if found is not None:
         return found
     with suppress(AttributeError, ValueError, OSError):
@@ -102,8 +102,8 @@ def free_memory(root: Path = Path("/")) -> int | None:
     What a control group has cached of files and could give back counts as free.
     """
     rooms = [room for folder in _groups(root, "memory") if (room := _room_of(folder)) is not None]
-    available = _meminfo(root, "MemAvailable")
-    own, used = _address_space(), _status(root, "VmSize")
+    available = _kilobytes(root / "proc/meminfo", "MemAvailable")
+    own, used = _address_space(), _kilobytes(root / "proc/self/status", "VmSize")
     if own is not None and used is not None:
         rooms.append(max(0, own - used))
     return min([*rooms, *([available] if available is not None else [])], default=None)
@@ -111,7 +111,7 @@ def free_memory(root: Path = Path("/")) -> int | None:
 
 def peak_memory(root: Path = Path("/")) -> int | None:
     """The most bytes of main memory (resident set) that this process has held so far; None where nothing says so."""
-    found = _status(root, "VmHWM")
+    found = _kilobytes(root / "proc/self/status", "VmHWM")
     if found is not None:
         return found
     try:
@@ -132,15 +132,8 @@ def _address_space() -> int | None:
     return None if soft == resource.RLIM_INFINITY else int(soft)
 
 
-def _meminfo(root: Path, name: str) -> int | None:
-    return _kilobytes(root / "proc/meminfo", name)
-
-
-def _status(root: Path, name: str) -> int | None:
-    return _kilobytes(root / "proc/self/status", name)
-
-
 def _kilobytes(file: Path, name: str) -> int | None:
+    """A line of /proc/meminfo or /proc/self/status, in bytes."""
     for line in read_text(file).splitlines():
         key, _, value = line.partition(":")
         words = value.split()
@@ -173,7 +166,8 @@ def _limit_of(folder: Path) -> int | None:
 
 def _room_of(folder: Path) -> int | None:
     limit = _limit_of(folder)
-    used = _first(folder, "memory.current", "memory.usage_in_bytes")
+    files = (folder / name for name in ("memory.current", "memory.usage_in_bytes"))
+    used = next((found for file in files if (found := read_number(file)) is not None), None)
     if limit is None or used is None:
         return limit
     cached = 0
@@ -191,10 +185,6 @@ def _quotas(root: Path) -> Iterator[float]:
             quota, period = (read_text(folder / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
         if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
             yield max(math.ceil(100 * int(quota) / int(period)) / 100, 0.01)
-
-
-def _first(folder: Path, *names: str) -> int | None:
-    return next((found for name in names if (found := read_number(folder / name)) is not None), None)
 
 
 def read_number(file: Path) -> int | None:

@@ -112,7 +112,7 @@ class BatchRunner(Generic[Result]):
             left = set(queue)
             held = [item for item in given if item not in done and item not in left]
             if len(held) == 1 and failed is not None:
-                yield held[0], _failure(failed)
+                yield held[0], failure_of(failed)
             elif failed is not None and is_out_of_memory(failed):
                 half = len(held) // 2
                 self._shrink(
@@ -204,7 +204,8 @@ def text_config(model: Any) -> Any:
     return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
-def _failure(error: Exception) -> Failure:
+def failure_of(error: Exception) -> Failure:
+    """What one request's answer is, by what it raised when it was alone."""
     if is_out_of_memory(error):
         return ModelError("Out of memory for this request even when it is alone in its batch.").as_failure()
     return ModelError(f"The model raised {type(error).__name__}: {error}").as_failure()

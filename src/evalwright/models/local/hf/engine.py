@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from evalwright.core.errors import Failure, ModelError
+from evalwright.core.errors import Failure, ModelError, RequestError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hf.batching import (
     BatchRunner,
+    failure_of,
     generation_budget,
     scoring_budget,
     stored_budget,
     text_config,
 )
-from evalwright.models.local.hf.generation import Generator
+from evalwright.models.local.hf.decoding import GenerationLoop, families
+from evalwright.models.local.hf.generation import write, write_beams
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.options import HfOptions
 from evalwright.models.local.hf.quiet import logger
-from evalwright.models.local.hf.reading import LogitReader, SidesReader
-from evalwright.models.local.hf.scoring import PlainScorer
+from evalwright.models.local.hf.reading import LogitReader, PlainScorer, SidesReader
 from evalwright.models.local.hf.tree_forward import TreeForward
 from evalwright.models.local.hf.tree_scoring import TreeScorer
-from evalwright.models.local.tokens import Pair
+from evalwright.models.local.tokens import Pair, room_for_answer
 
 
 class TransformersAnswering(Answering):
@@ -74,9 +76,9 @@ class TransformersAnswering(Answering):
             if options.scoring == "tree":
                 raise ModelError(f"The model {name} cannot be scored by a prefix tree: {refusal}.")
             logger.info("%s: log-likelihoods are computed without a prefix tree, because %s.", name, refusal)
-        self.generator = Generator(
-            loaded, BatchRunner(rows, 1 << 62 if rows is not None else writing), reader, name
-        )
+        self._name, self._told_loops = name, set[str]()
+        self._batcher: BatchRunner[Response | Failure] = BatchRunner(rows, 1 << 62 if rows else writing)
+        self.decoder = None if reader is None else GenerationLoop(loaded, reader)
 
     def image_job(self, request: Generate) -> Job:
         """Its tokens are made when it is written, with the pixels, which are not kept that long."""
@@ -86,12 +88,77 @@ class TransformersAnswering(Answering):
         return Job([], limit, request)
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
-        """See Answering."""
         return self.scorer.score(pairs)
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
-        """See Answering."""
-        return self.generator.generate(jobs)
+        """See Answering: prompts that begin alike together, by our own loop; what that cannot serve by transformers'."""
+        decoder, own = self.decoder, list[int]()
+        apart = [place for place, job in enumerate(jobs) if job.request.num_beams > 1 or not job.tokens]
+        for place in apart:
+            yield place, self._alone(jobs[place])
+        alone = set(apart)
+        if decoder is not None:
+            own = [
+                place
+                for place, job in enumerate(jobs)
+                if place not in alone and decoder.refusal is None and decoder.is_short(job)
+            ]
+            if own and not decoder.ready(jobs[own[0]].tokens):
+                own = []
+            for family in families([jobs[place].tokens for place in own]):
+                yield from self._together(decoder, jobs, family.shared, [own[i] for i in family.members])
+        taken = {*own, *apart}
+        others = [place for place in range(len(jobs)) if place not in taken]
+        if others:
+            if decoder is not None:
+                self._tell(decoder, [jobs[place] for place in others])
+            costs = [len(jobs[place].tokens) + jobs[place].room for place in others]
+            for found, answer in self._batcher.run(
+                costs, lambda batch: write(self.loaded, [jobs[others[i]] for i in batch])
+            ):
+                yield others[found], answer
+
+    def _alone(self, job: Job) -> Response | Failure:
+        """The answer to one prompt with images, or by beams."""
+        try:
+            inputs: dict[str, Any] = {}
+            if not job.tokens:
+                assert self.loaded.vision is not None
+                inputs = self.loaded.vision.inputs(job.request)
+                tokens = inputs["input_ids"][0].tolist()
+                room = room_for_answer(len(tokens), job.room, self.loaded.reader.rules.max_length)
+                job = replace(job, tokens=tokens, room=room)
+            if job.request.num_beams > 1:
+                return write_beams(self.loaded, job, inputs)
+            return write(self.loaded, [job], inputs)[0]
+        except RequestError as error:
+            return error.as_failure()
+        except Exception as error:
+            return failure_of(error)
+
+    def _together(
+        self, decoder: GenerationLoop, jobs: Sequence[Job], shared: int, members: Sequence[int]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """Write jobs whose prompts begin with the same `shared` tokens."""
+        inside = shared if decoder.forward.cascading else 0
+        some = {place: jobs[place] for place in members}
+        costs = {place: len(job.tokens) - inside + job.room for place, job in some.items()}
+        # Equal prompts stand side by side, so that they go through the model together.
+        order = sorted(members, key=lambda place: (-costs[place], jobs[place].tokens))
+        yield from self._batcher.stream(
+            costs, order, lambda queue, rows: decoder.write(some, shared, queue, rows), decoder.most_rows
+        )
+
+    def _tell(self, decoder: GenerationLoop, jobs: Sequence[Job]) -> None:
+        """Say once why transformers writes these."""
+        reason = decoder.refusal
+        if reason is None:
+            reason = "some texts are longer than the attention window of some layers"
+            if all(map(decoder.is_short, jobs)):
+                reason = "memory ran out with this package's loop"
+        if reason not in self._told_loops:
+            self._told_loops.add(reason)
+            logger.warning("%s: answers are generated by transformers' own loop: %s.", self._name, reason)
 
     def describe_scoring(self) -> dict[str, Any]:
         """Which way log-likelihoods are computed, and how much that saved."""

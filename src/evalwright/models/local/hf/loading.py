@@ -23,11 +23,9 @@ from transformers import (
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.core.requests import Prompt
 from evalwright.models.local.files import context_length
-from evalwright.models.local.hf.adapters import apply_adapter
 from evalwright.models.local.hf.batching import text_config
-from evalwright.models.local.hf.options import HfOptions
+from evalwright.models.local.hf.options import HfOptions, bitsandbytes_config
 from evalwright.models.local.hf.prompts import ChatRenderer
-from evalwright.models.local.hf.quantisation import bitsandbytes_config
 from evalwright.models.local.hf.quiet import quiet, verbose
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.hf.vision import Vision, load_processor
@@ -63,7 +61,6 @@ class HubEncoder:
         self._batch = _batch_encoder(tokenizer)
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
-        """See Encoder."""
         prepared = self._prepared.get((text, add_special_tokens))
         return list(self._encode(text, add_special_tokens) if prepared is None else prepared)
 
@@ -82,7 +79,6 @@ class HubEncoder:
                 self._prepared |= {(text, special): each.ids for text, each in zip(some, found, strict=True)}
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
-        """See Encoder."""
         if skip_special_tokens:
             tokens = [token for token in tokens if token not in self._dropped]
         text: str = self.tokenizer.decode(
@@ -250,11 +246,33 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
 def _with_adapter(
     model: Any, tokenizer: Any, source: Checkpoint, adapter: Checkpoint, options: HfOptions
 ) -> Any:
-    """Adapters are added to the weights for good where these are whole: it costs nothing per token then."""
-    placed = bool(options.placement or options.quantisation or source.quantisation)
-    device = None if options.placement is not None else options.device
+    """The model with the adapter in it, added to its weights for good where these are whole: it costs nothing per token then.
+
+    Merged or not, the result is a model of transformers as before, not a wrapper around one. Embeddings grow to the
+    tokenizer's length where that has more tokens, which adapters trained with tokens of their own need.
+    """
+    from peft import PeftModel
+
+    given = {"revision": adapter.revision, "local_files_only": adapter.local or None}
+    if options.placement is None:
+        given["torch_device"] = options.device
     try:
-        return apply_adapter(model, tokenizer, adapter, device=device, merge=not placed).eval()
+        if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
+            model.resize_token_embeddings(len(tokenizer))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            arguments = {name: value for name, value in given.items() if value is not None}
+            wrapped = PeftModel.from_pretrained(model, adapter.where, **arguments)
+        # What is missing stays as it was made, at random or at nothing, and is only warned of.
+        missing = [str(each.message) for each in said if "missing adapter keys" in str(each.message)]
+        if missing:
+            raise ConfigurationError(
+                f"The adapter '{adapter.where}' does not fit this model: it lacks weights ({missing[0][:300]})."
+            )
+        if not (options.placement or options.quantisation or source.quantisation):
+            return wrapped.merge_and_unload().eval()
+        wrapped.requires_grad_(False)
+        return wrapped.get_base_model().eval()
     except EvalwrightError:
         raise
     except Exception as error:

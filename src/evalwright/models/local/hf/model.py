@@ -20,7 +20,6 @@ from evalwright.models.local.files import (
 )
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
-from evalwright.models.local.hf.adapters import check_embedded, find_adapter
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
 from evalwright.models.local.hf.options import (
     SCORING,
@@ -31,14 +30,22 @@ from evalwright.models.local.hf.options import (
     as_flag,
     as_prefix_token,
     require_libraries,
+    require_quantisation_libraries,
     resolve_device,
     resolve_dtype,
     resolve_placement,
+    resolve_quantisation,
     resolve_template,
 )
-from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
 from evalwright.models.local.hf.quiet import without_collection
-from evalwright.models.local.hf.source import Checkpoint, code_elsewhere, find_source, find_tokenizer
+from evalwright.models.local.hf.source import (
+    Checkpoint,
+    check_embedded,
+    code_elsewhere,
+    find_adapter,
+    find_source,
+    find_tokenizer,
+)
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
 
 if TYPE_CHECKING:

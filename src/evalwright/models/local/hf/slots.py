@@ -18,8 +18,8 @@ import torch
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.reading import LogitReader, pad
-from evalwright.models.local.hf.tree import Node, Row, RowPart
 from evalwright.models.local.hf.tree_forward import NOTHING, TreeForward
+from evalwright.models.local.tree import Node, Row, RowPart
 
 
 class Slots:
@@ -42,7 +42,7 @@ class Slots:
         """Forget all rows, make places for others, and compute the tokens that all of them begin with."""
         self._start_again(rows, length)
         if prefix:
-            row = Row([RowPart(Node(prefix, 0, len(prefix)), -1)], len(prefix))
+            row = Row([RowPart(Node(prefix, 0, len(prefix)), -1)])
             _, stored = self._whole.run([row], NOTHING, keep=True)
             assert stored is not None
             for layer, own in zip(self._layers, stored.layers, strict=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from evalwright.models.local.hf.quiet import quiet
 
 ADAPTER_CONFIG = "adapter_config.json"
 """The file that makes a folder an adapter of the library peft."""
+
+PROMPT_METHODS = ("PROMPT_TUNING", "MULTITASK_PROMPT_TUNING", "P_TUNING", "PREFIX_TUNING", "CPT")
+"""Methods that put learnt tokens in front of every input instead of changing weights."""
 
 PATIENCE = 15.0
 """Seconds to wait for the hub before its local cache is used."""
@@ -90,6 +94,43 @@ def find_tokenizer(name: str | None, own: Checkpoint) -> Checkpoint:
         return own
     where, _, revision = str(name).partition("@")
     return find_source(where, revision or None, needs="tokenizer_config.json")
+
+
+def find_adapter(name: str) -> Checkpoint:
+    """The adapter `<hub repository or folder>[@revision]`; nothing is loaded.
+
+    Raises MissingExtra without peft, ConfigurationError for what is no adapter or one that cannot be used here.
+    """
+    require_peft(f"The adapter '{name}'")
+    where, _, revision = name.partition("@")
+    source = find_source(where, revision or None, needs=ADAPTER_CONFIG)
+    method = str(source.adapter.get("peft_type", ""))
+    if method in PROMPT_METHODS:
+        raise ConfigurationError(
+            f"The adapter '{name}' is of the kind {method}, which puts learned tokens in front of every input; only adapters "
+            f"that change weights (LoRA and similar) can be used."
+        )
+    return source
+
+
+def require_peft(what: str) -> None:
+    """Raise MissingExtra, with the command that installs it, where peft is not installed."""
+    if find_spec("peft") is None:
+        raise MissingExtra(what, "peft", "peft")
+
+
+def check_embedded(name: str, source: Checkpoint) -> None:
+    """A model's folder may hold an adapter too, which transformers adds by itself, but only where peft is installed."""
+    if not source.adapter:
+        return
+    if source.folder is None:
+        # Here transformers would load the base that the adapter names, in whatever state the hub has it.
+        base = source.adapter.get("base_model_name_or_path")
+        raise ConfigurationError(
+            f"The hub repository '{name}' is an adapter: name its base model ('{base}', as its own file says) as the "
+            f"model, and the adapter as -M peft=..."
+        )
+    require_peft(f"The model '{name}', whose folder holds an adapter,")
 
 
 def code_elsewhere(*sources: Checkpoint) -> dict[str, str]:

@@ -23,7 +23,7 @@ from transformers.cache_utils import DynamicCache
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
 from evalwright.models.local.hf.reading import LogitReader
-from evalwright.models.local.hf.tree import Row
+from evalwright.models.local.tree import Row
 
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 _SHORT_SIGHTED_ROPE = {"dynamic", "longrope"}

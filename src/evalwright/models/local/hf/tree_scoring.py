@@ -19,11 +19,16 @@ from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import PairScore
 from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger
-from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
-from evalwright.models.local.hf.scoring import PlainScorer, checked, unexplained_difference
-from evalwright.models.local.hf.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow, walk
+from evalwright.models.local.hf.reading import (
+    LogitReader,
+    PlainScorer,
+    checked,
+    read_log_likelihoods,
+    unexplained_difference,
+)
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
+from evalwright.models.local.tree import CutLimits, Node, Row, Tree, build_tree, cut, regrow, walk
 
 Found = list[tuple[int, PairScore]]
 """Pairs that are done, by their index, with their scores."""

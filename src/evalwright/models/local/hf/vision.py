@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
@@ -22,22 +23,22 @@ from evalwright.models.local.tokens import TokenRules
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 
 
+@dataclass(frozen=True, slots=True)
 class Vision:
     """A loaded processor. render: the prompt as text, and the rules of its tokens."""
 
-    def __init__(
-        self, processor: Any, model: Any, device: str, render: Callable[[Prompt], tuple[str, TokenRules]]
-    ) -> None:
-        self._processor, self._model, self._device = processor, model, device
-        self._render = render
+    processor: Any
+    model: Any
+    device: str
+    render: Callable[[Prompt], tuple[str, TokenRules]]
 
     def inputs(self, request: Generate) -> dict[str, Any]:
         """What the model is called with. Raises Rejected where an image cannot be decoded, or the processor refuses."""
-        text, rules = self._render(request.prompt)
+        text, rules = self.render(request.prompt)
         pictures = [_decoded(image) for image in images_of(request)]
         try:
             with quiet():
-                made = self._processor(
+                made = self.processor(
                     text=[text],
                     images=pictures,
                     return_tensors="pt",
@@ -48,13 +49,9 @@ class Vision:
             raise Rejected(
                 f"The model's processor does not take this prompt with {len(pictures)} images: {reason or type(error).__name__}."
             ) from error
-        found: Mapping[str, Any] = {name: value for name, value in made.items() if torch.is_tensor(value)}
-        return {name: self._placed(value) for name, value in found.items()}
-
-    def _placed(self, value: Any) -> Any:
-        """On the model's device, and pixels in its numbers."""
-        moved = value.to(self._device)
-        return moved.to(self._model.dtype) if moved.is_floating_point() else moved
+        found = {name: value.to(self.device) for name, value in made.items() if torch.is_tensor(value)}
+        number = self.model.dtype  # of pixels
+        return {name: one.to(number) if one.is_floating_point() else one for name, one in found.items()}
 
 
 def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:

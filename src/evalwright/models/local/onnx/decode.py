@@ -9,7 +9,6 @@ beyond rounding, and where the model's file does not allow it (`Sharing`) it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from evalwright.core.responses import Response
 from evalwright.models.local.answering import PairScore
 from evalwright.models.local.onnx.session import Array, Cache, OnnxSession, Sharing, keep, padded, repeat
 from evalwright.models.local.tokens import Pair, common_length
+from evalwright.models.local.tree import CutLimits, Node, Row, build_tree, cut
 from evalwright.models.local.writing import AnswerWriter
 
 MIN_SHARED = 16
@@ -26,116 +26,87 @@ MIN_SHARED = 16
 _LOGIT_BYTES = 1 << 28
 """The most that one batch's logits may take, which dwarf all else where the vocabulary is large."""
 
+_READ_AT_ONCE = 512
+"""Positions whose logits are turned into log-probabilities together, each of the size of the vocabulary."""
+
 _BATCH_TOKENS = 4096
 """The most new tokens of one batch, padding included: more is no faster and makes the attention scores large."""
 
 
-@dataclass(slots=True)
-class _Read:
-    """Log-probabilities wanted from one row: `targets[i]` is predicted at position `start + i`."""
+def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[Array, Array]:
+    """The log-probabilities (natural log) of `targets` under logits [n, vocabulary], and which of them are argmax.
 
-    index: int
-    start: int
-    targets: list[int]
-    left: int
-    total: float = 0.0
-    greedy: bool = True
-
-
-@dataclass(slots=True)
-class _Row:
-    """One token sequence to compute, and what is read from it."""
-
-    tokens: list[int]
-    reads: list[_Read]
-
-    def collect(self, offset: int, logits: Array) -> Iterator[_Read]:
-        """Take what falls into logits [new, vocabulary] of the positions from `offset`; yields the reads now complete."""
-        for read in self.reads:
-            low = max(read.start, offset)
-            high = min(read.start + len(read.targets), offset + len(logits))
-            if low >= high:
-                continue
-            targets = read.targets[low - read.start : high - read.start]
-            total, greedy = log_likelihood(logits[low - offset : high - offset], targets)
-            read.total += total
-            read.greedy &= greedy
-            read.left -= high - low
-            if not read.left:
-                yield read
-
-
-def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[float, bool]:
-    """The summed log-probability (natural log) of `targets` under logits [n, vocabulary], and whether all are argmax.
-
-    The softmax is in float32 with the maximum taken off; the sum over tokens is in float64.
+    The softmax is in float32 with the maximum taken off; what is returned is in float64, to be summed.
     """
     values = logits.astype(np.float32)
     best = values.argmax(axis=-1)
     places = np.arange(len(values))
     values = values - values[places, best][:, None]
     logs = values[places, targets] - np.log(np.exp(values).sum(axis=-1))
-    return float(logs.astype(np.float64).sum()), bool((best == np.asarray(targets)).all())
+    return logs.astype(np.float64), best == np.asarray(targets)
 
 
 def score(decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int) -> Iterator[tuple[int, PairScore]]:
     """`(index into pairs, result)` for every pair, as they finish."""
-    rows = _rows(pairs, absorb=decoder.sharing is not Sharing.SINGLE)
-    if decoder.sharing is Sharing.RAGGED and decoder.has_cache:
-        done = _score_tree(decoder, rows, 0, decoder.empty_cache(1), batch_size)
-    else:
-        done = _score_flat(decoder, rows, 0, decoder.empty_cache(1), batch_size)
-    for read in done:
-        yield read.index, PairScore(read.total, read.greedy, len(read.targets))
-
-
-def _rows(pairs: Sequence[Pair], absorb: bool) -> list[_Row]:
-    """Unique inputs in lexicographic order; with `absorb`, one that begins another is read from that other.
-
-    In this order a sequence that begins any other also begins its immediate successor.
-    """
-    wanted: dict[tuple[int, ...], list[_Read]] = {}
-    for index, (context, continuation) in enumerate(pairs):
-        read = _Read(index, len(context) - 1, continuation, len(continuation))
-        wanted.setdefault((*context, *continuation[:-1]), []).append(read)
-    rows: list[_Row] = []
-    for tokens in sorted(wanted, reverse=True):
-        if absorb and rows and tuple(rows[-1].tokens[: len(tokens)]) == tokens:
-            rows[-1].reads += wanted[tokens]
-        else:
-            rows.append(_Row(list(tokens), wanted[tokens]))
-    return rows[::-1]
+    together = [list(range(len(pairs)))]
+    if decoder.sharing is Sharing.SINGLE:  # only equal inputs have equal logits
+        same: dict[tuple[int, ...], list[int]] = {}
+        for index, (context, continuation) in enumerate(pairs):
+            same.setdefault((*context, *continuation[:-1]), []).append(index)
+        together = list(same.values())
+    for indices in together:
+        for place, found in _score_tree(decoder, [pairs[index] for index in indices], batch_size):
+            yield indices[place], found
 
 
 def _score_tree(
-    decoder: OnnxSession, rows: list[_Row], start: int, cache: Cache, batch_size: int
-) -> Iterator[_Read]:
-    """Score rows in lexicographic order that all have the `start` tokens in `cache` in common."""
-    alone: list[_Row] = []
-    for group in _groups([row.tokens for row in rows], start):
-        if len(group) == 1:
-            alone.append(rows[group[0]])
-            continue
-        members = [rows[place] for place in group]
-        end = common_length(members[0].tokens, members[-1].tokens)
-        logits, grown = decoder.run_row(members[0].tokens[start:end], start, cache)
-        for row in members:
-            yield from row.collect(start, logits)
-        del logits
-        yield from _score_tree(decoder, members, end, grown, batch_size)
-    yield from _score_flat(decoder, alone, start, cache, batch_size)
+    decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int
+) -> Iterator[tuple[int, PairScore]]:
+    """What several inputs begin with is computed once where the file allows it; else every path is a row of its own."""
+    tree = build_tree(pairs)
+    owner = [index for index, span in enumerate(tree.spans) for _ in span]
+    values, greedy = np.zeros(len(owner)), np.zeros(len(owner), bool)
+    left = [len(span) for span in tree.spans]
+    shares = decoder.sharing is Sharing.RAGGED and decoder.has_cache
+    limits = CutLimits(row=0, piece=1 << 60, shortest=MIN_SHARED if shares else 1 << 60)
 
+    def collect(row: Row, logits: Array) -> Iterator[tuple[int, PairScore]]:
+        """Take what is read of a row's logits [new, vocabulary]; yields the pairs that are whole now."""
+        start, reads = 0, []
+        for part in row.parts:
+            reads += [(start + read.offset, read) for read in part.node.reads if part.read]
+            start += len(part.node)
+        for offset in range(0, len(reads), _READ_AT_ONCE):
+            some = reads[offset : offset + _READ_AT_ONCE]
+            slots = [read.slot for _, read in some]
+            places, targets = [place for place, _ in some], [read.target for _, read in some]
+            values[slots], greedy[slots] = log_likelihood(logits[places], targets)
+            for index in map(owner.__getitem__, slots):
+                left[index] -= 1
+                if not left[index]:
+                    span = slice(tree.spans[index].start, tree.spans[index].stop)
+                    total = float(values[span].sum())
+                    yield index, PairScore(total, bool(greedy[span].all()), len(tree.spans[index]))
 
-def _score_flat(
-    decoder: OnnxSession, rows: list[_Row], start: int, cache: Cache, batch_size: int
-) -> Iterator[_Read]:
-    """Score rows in batches of similar length, padded at the right, where no token of a causal model looks."""
-    for batch in _batches(decoder, [len(row.tokens) - start for row in rows], batch_size):
-        members = [rows[place] for place in batch]
-        inputs = padded([row.tokens for row in members], start)
-        logits, _ = decoder.run(*inputs, repeat(cache, len(members)))
-        for place, row in enumerate(members):
-            yield from row.collect(start, logits[place, : len(row.tokens) - start])
+    waiting: list[tuple[Row | None, list[Node], int, Cache]] = [(None, tree.roots, 0, decoder.empty_cache(1))]
+    while waiting:
+        row, nodes, start, cache = waiting.pop()
+        if row is not None:
+            tokens = [token for part in row.parts for token in part.node.tokens]
+            logits, cache = decoder.run_row(tokens, start, cache)
+            yield from collect(row, logits)
+            start += row.length
+            del logits
+        level = cut(nodes, limits)
+        waiting += [(above, below, start, cache) for above, below in reversed(level.stored)]
+        for batch in _batches(decoder, [each.length for each in level.rows], batch_size):
+            rows = [level.rows[place] for place in batch]
+            paths = [each.parts[-1].node for each in rows]
+            # Padded at the right, where no token of a causal model looks.
+            inputs = padded([list(node.source[: node.end]) for node in paths], start)
+            found, _ = decoder.run(*inputs, repeat(cache, len(rows)))
+            for place, each in enumerate(rows):
+                yield from collect(each, found[place, : each.length])
 
 
 def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:

@@ -184,13 +184,11 @@ class _Opened(Answering):
         return self.template.render(prompt), self.rules.without_special_tokens()
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
-        """See Answering."""
         from evalwright.models.local.onnx.decode import score
 
         return score(self.decoder, pairs, self.batch_size)
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
-        """See Answering."""
         from evalwright.models.local.onnx.decode import GrowingAnswer, generate
 
         pieces = Pieces(self.tokenizer)

@@ -160,7 +160,11 @@ class Row:
     """Parts that go through the model side by side, each seeing the parts above it and what is stored."""
 
     parts: list[RowPart] = field(default_factory=list)
-    length: int = 0
+
+    @property
+    def length(self) -> int:
+        """Tokens of all parts."""
+        return sum(len(part.node) for part in self.parts)
 
     @property
     def branches(self) -> bool:
@@ -181,13 +185,11 @@ class Row:
         """Append a whole subtree, below the parts of `lead` that the row begins with (they are put there if it is empty)."""
         if not self.parts:
             self.parts += lead
-            self.length = sum(len(part.node) for part in lead)
         places: dict[int, int] = {}
         for node in walk([subtree]):
             above = len(lead) - 1 if node is subtree else places[id(node.parent)]
             places[id(node)] = len(self.parts)
             self.parts.append(RowPart(node, above))
-        self.length += subtree.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
             elif ahead + len(node) < min(limits.shortest, limits.piece):
                 waiting.append(([*lead, RowPart(node, len(lead) - 1)], node.children))
             else:
-                level.stored.append((_taken([*lead, RowPart(node, len(lead) - 1)]), node.children))
+                level.stored.append((Row([*lead, RowPart(node, len(lead) - 1)]), node.children))
         level.rows.extend(_pack(lead, small, pack))
     _read_once(level)
     return level
@@ -263,10 +265,6 @@ def _shortened(node: Node, most: int) -> Node:
     for child in rest.children:
         child.parent = rest
     return first
-
-
-def _taken(parts: list[RowPart]) -> Row:
-    return Row(parts, sum(len(part.node) for part in parts))
 
 
 def _pack(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:

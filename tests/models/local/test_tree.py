@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalwright.models.local.hf.tree import CutLimits, Node, Row, build_tree, cut, walk
 from evalwright.models.local.tokens import Pair
+from evalwright.models.local.tree import CutLimits, Node, Row, build_tree, cut, walk
 
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=14)
 some_pairs = st.lists(st.tuples(tokens, tokens), min_size=1, max_size=14)

@@ -1,0 +1,236 @@
+"""The judges that are one network each, by the form of their checkpoints: any classifier of pairs, HHEM-2.1-Open, MiniCheck.
+
+    nli/some/deberta-nli                        two or three classes, "entailment" against the rest
+    nli/some/cross-encoder                      one logit: its sigmoid
+    nli/some/llama-judge  -M prompt=hhem        a decoder with a classifier, which reads one text
+    hhem/vectara/hallucination_evaluation_model
+    minicheck/lytang/MiniCheck-Flan-T5-Large
+
+What the networks compute is in `network.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.judges.checkpoint import class_names, read_prompt, supported_class, window_of
+from evalwright.models.judges.judge import LocalJudge
+from evalwright.models.local.hf.source import Checkpoint, find_source, find_tokenizer
+
+PAIR = "pair"
+"""The prompt of checkpoints that read two texts, joined as their tokenizer joins them."""
+
+
+class NliModel(LocalJudge):
+    """P(supported) by a sequence classifier. Of three classes (entailment, neutral, contradiction) it is P(entailment).
+
+    label: the class that means "supported", by name or number, where the checkpoint's own names do not tell. prompt: "pair" (two
+    texts), "hhem" (one text, in the form of HHEM-2.3), or a text of one's own with {premise} and {hypothesis}. tokenizer: as for
+    `hf` models.
+    """
+
+    provider = "nli"
+    network = "evalwright.models.judges.network:pair_classifier"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        label: str | int | None = None,
+        prompt: str = PAIR,
+        tokenizer: str | None = None,
+        **common: Any,
+    ) -> None:
+        super().__init__(name, **common)
+        source = self.source
+        tokens = find_tokenizer(tokenizer, source)
+        architectures = source.config.get("architectures") or []
+        if architectures and architectures[0].startswith("HHEMv2"):
+            raise ConfigurationError(
+                f"'{self.name}' has the format of HHEM-2.1-Open: name it hhem/... in place of nli/..."
+            )
+        if architectures and not any("SequenceClassification" in each for each in architectures):
+            raise ConfigurationError(
+                f"'{self.name}' is a {architectures[0]}, not a sequence classifier, so it cannot judge pairs. Checkpoints in the format of "
+                f"HHEM-2.1-Open are hhem/..., sequence-to-sequence judges minicheck/..."
+            )
+        names = class_names(source.config)
+        self.place = supported_class(names, label, source.where)
+        self.prompt = None if prompt == PAIR else read_prompt(prompt)
+        facts = {
+            "tokenizer": dict(tokens.identity),
+            "prompt": self.prompt or PAIR,
+            "classes": names,
+            "supported_class": names[self.place],
+        }
+        self.settle_judge(facts, tokenizer=tokens, window=window_of(source.config, tokens.tokenizer_config))
+
+
+PUBLISHED = "vectara/hallucination_evaluation_model"
+
+DEFAULT_FOUNDATION = "google/flan-t5-base"
+
+FOUNDATIONS: dict[str, dict[str, Any]] = {
+    "google/flan-t5-small": {"d_model": 512, "d_ff": 1024, "num_layers": 8, "num_heads": 6},
+    "google/flan-t5-base": {"d_model": 768, "d_ff": 2048, "num_layers": 12, "num_heads": 12},
+    "google/flan-t5-large": {"d_model": 1024, "d_ff": 2816, "num_layers": 24, "num_heads": 16},
+}
+"""The T5 encoders that a checkpoint may name as its foundation; what they share is in `_SHARED`."""
+
+_SHARED: dict[str, Any] = {
+    "model_type": "t5",
+    "feed_forward_proj": "gated-gelu",
+    "decoder_start_token_id": 0,
+}
+"""The rest is as T5 is by default."""
+
+
+class HhemModel(LocalJudge):
+    """P(supported) by HHEM-2.1-Open, or another checkpoint of its form: a T5 encoder with a token classifier on top.
+
+    The first token is read: softmax over two logits, the second of which is "consistent". The code in the published repository does
+    not run on transformers 5, and is not needed: the architecture is T5ForTokenClassification.
+
+    tokenizer: a folder or repository, where it is not the foundation's which its config names, or a T5 tokenizer beside the weights.
+    prompt: the input's form, `hhem-t5` by default, or a text with {premise} and {hypothesis}. chunk: "auto" and "none" read every
+    premise whole, because T5 knows distances and no positions.
+    """
+
+    provider = "hhem"
+    network = "evalwright.models.judges.network:hhem"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        tokenizer: str | None = None,
+        prompt: str = "hhem-t5",
+        **common: Any,
+    ) -> None:
+        super().__init__(name, **common)
+        self.architecture = architecture(self.source)
+        self.prompt = read_prompt(prompt)
+        tokens = _tokenizer_source(self.source, tokenizer)
+        facts = {
+            "tokenizer": dict(tokens.identity),
+            "prompt": self.prompt,
+            "foundation": foundation_of(self.source),
+        }
+        if facts["foundation"] not in (None, *FOUNDATIONS):
+            facts["architecture"] = dict(self.architecture)
+        self.settle_judge(facts, tokenizer=tokens)
+
+    def check(self) -> None:
+        """As for other judges; of weights only safetensors are read."""
+        super().check()
+        if self.source.folder and not any(self.source.folder.glob("*.safetensors")):
+            raise ConfigurationError(
+                f"The model folder '{self.source.where}' has no *.safetensors, the only format of weights that is read."
+            )
+
+
+def architecture(source: Checkpoint) -> Mapping[str, Any]:
+    """The T5 configuration: the checkpoint's own, or that of the foundation which it names. Raises ConfigurationError."""
+    config = source.config
+    if config.get("model_type") == "t5" and "d_model" in config:
+        return config
+    foundation = foundation_of(source)
+    if foundation in FOUNDATIONS:
+        return {**_SHARED, **FOUNDATIONS[foundation]}
+    if foundation is not None:
+        found = find_source(foundation, None)
+        if found.config.get("model_type") in ("t5", "mt5"):
+            return found.config
+    raise ConfigurationError(
+        f"'{source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names neither a T5 encoder nor one as "
+        f"its foundation (model_type: {config.get('model_type')!r}). Other judges are nli/... and minicheck/..."
+    )
+
+
+def foundation_of(source: Checkpoint) -> str | None:
+    """The T5 that the checkpoint was made of, as its config says, or as its kind of config says where it is silent."""
+    named = source.config.get("foundation")
+    if isinstance(named, str) and named:
+        return named
+    return DEFAULT_FOUNDATION if str(source.config.get("model_type")).startswith("HHEMv2") else None
+
+
+def _tokenizer_source(source: Checkpoint, given: str | None) -> Checkpoint:
+    # A repository may still hold the tokenizer of an earlier version, which is no T5's.
+    own = source.tokenizer_config
+    if own and (source.config.get("model_type") == "t5" or "T5" in str(own.get("tokenizer_class"))):
+        return find_tokenizer(given, source)
+    foundation = foundation_of(source)
+    if given is None and foundation is None:
+        raise ConfigurationError(
+            f"'{source.where}' has no tokenizer and does not name one: name it with -M tokenizer=..."
+        )
+    try:
+        return find_tokenizer(given or foundation, source)
+    except ConfigurationError as error:
+        if given is not None:
+            raise
+        raise ConfigurationError(
+            f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot be loaded: {error} Name a copy of it "
+            f"with -M tokenizer=FOLDER."
+        ) from None
+
+
+class Form(NamedTuple):
+    """What MiniCheck documents for a kind of checkpoint. window: tokens of a pair; None: as its files say.
+
+    chunk: the most that a chunk of the document counts, in `unit`. opening: what stands before the document.
+    """
+
+    window: int | None
+    chunk: int = 400
+    unit: str = "tokens"
+    opening: str = ""
+
+
+FORMS: dict[str, Form] = {
+    "t5": Form(2048, 500, "words", "predict: "),
+    "deberta-v2": Form(2048),
+    "roberta": Form(512),
+}
+"""By the checkpoint's model_type; others are taken as RoBERTa, with the window that their files name."""
+
+
+class MiniCheckModel(LocalJudge):
+    """P(supported) by a MiniCheck checkpoint (Tang, Laban & Durrett 2024), a checker of claims by documents.
+
+    Two kinds: sequence-to-sequence (Flan-T5), whose first token says "0" or "1", and classifiers (RoBERTa, DeBERTa) with two classes.
+
+    chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a number is another, in the same unit.
+    max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa. The claim is judged whole, as documented; the
+    authors advise one sentence at a time.
+    """
+
+    provider = "minicheck"
+    network = "evalwright.models.judges.network:minicheck"
+
+    def __init__(self, name: str, **common: Any) -> None:
+        super().__init__(name, **common)
+        config = self.source.config
+        kind = str(config.get("model_type"))
+        self.form = FORMS.get(kind, Form(None))
+        self.two_sided = _two_sided(self.name, kind, config.get("architectures") or [])
+        window = self.form.window
+        if kind not in ("t5", "deberta-v2"):
+            window = window_of(config, self.source.tokenizer_config) or window
+        facts = {"opening": self.form.opening, "chunk_unit": self.form.unit}
+        self.settle_judge(facts, window=window, piece=self.form.chunk)
+
+
+def _two_sided(name: str, kind: str, architectures: list[str]) -> bool:
+    known = architectures[0] if architectures else ""
+    if "ConditionalGeneration" in known or (not known and kind == "t5"):
+        return True
+    if not known or "SequenceClassification" in known:
+        return False
+    raise ConfigurationError(
+        f"'{name}' is a {known}: a MiniCheck checkpoint is a sequence-to-sequence model or a sequence classifier. A judge that "
+        f"writes its verdict is used as an ordinary model."
+    )

@@ -1,0 +1,32 @@
+"""What rewards read of a request: its prompt as one text or as a conversation, and its reference."""
+
+from __future__ import annotations
+
+from evalwright.core.errors import ModelError
+from evalwright.core.requests import Message, Prompt, Reward
+
+
+def plain_prompt(prompt: Prompt) -> str:
+    """A prompt as one text: a single message is its text, several are told apart by their roles."""
+    if isinstance(prompt, str):
+        return prompt
+    if len(prompt) == 1:
+        return prompt[0].text
+    return "\n\n".join(f"{turn.role}: {turn.text}" for turn in prompt)
+
+
+def conversation(prompt: Prompt, response: str) -> tuple[Message, ...]:
+    """The prompt as messages, with the reply as the last turn. A reply that the prompt has begun goes on from there."""
+    turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
+    if turns and turns[-1].role == "assistant":
+        return (*turns[:-1], Message("assistant", turns[-1].text + response))
+    return (*turns, Message("assistant", response))
+
+
+def needed_reference(request: Reward, name: str) -> str:
+    """The reference. Raises ModelError where the request has none."""
+    if request.reference is None:
+        raise ModelError(
+            f"'{name}' compares with a reference, and the request has none: set `reference: true` in the scorer 'reward'."
+        )
+    return request.reference
