@@ -17,7 +17,7 @@ from evalwright.statistics.designs import Design, variance_parts
 from evalwright.statistics.macro import macro_difference
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 from evalwright.statistics.paired import paired_differences
-from evalwright.statistics.score_test import Counts, effective_counts
+from evalwright.statistics.pairwise import Counts, effective_counts
 from evalwright.statistics.task_sample import sampled_difference, simultaneous_sampled
 
 ABOUT = (

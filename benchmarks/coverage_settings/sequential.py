@@ -10,11 +10,9 @@ import numpy as np
 
 from coverage_settings.registry import F64, Covered, Setting
 from evalwright.statistics import compare_paired
-from evalwright.statistics.asymptotic import asymptotic_half_width
-from evalwright.statistics.confidence_sequences import BettingSequence
-from evalwright.statistics.e_values import log_pair_e_value
-from evalwright.statistics.finite_counts import log_evidence
-from evalwright.statistics.full_run import binary_outlook, graded_outlook, least_wins
+from evalwright.statistics._evidence import log_pair_e_value
+from evalwright.statistics.confidence_sequences import BettingSequence, asymptotic_half_width
+from evalwright.statistics.full_run import binary_outlook, graded_outlook, least_wins, log_evidence
 
 ABOUT = (
     "A trial counts as covered where a sequence never misses the truth, at no look; where no false alarm is ever raised; "

@@ -9,7 +9,7 @@ import numpy as np
 from coverage_settings.before import Ids, mean_before, pair_before
 from coverage_settings.registry import F64, Bools, Covered, Plain, Setting, held
 from evalwright.statistics import compare_paired, mean_interval
-from evalwright.statistics.score_test import effective_counts
+from evalwright.statistics.pairwise import effective_counts
 from evalwright.statistics.units import cluster_spread
 
 Rng = np.random.Generator

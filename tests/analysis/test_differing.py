@@ -36,10 +36,7 @@ def task(data: Any) -> Any:
             lambda d: task(d)["definition"]["prompt"].update(user="Why?"),
             "factual: prompt.user: {{ question }} against Why?",
         ),
-        (
-            lambda d: task(d)["definition"].update(few_shot=5),
-            "factual: few_shot: not set against 5",
-        ),
+        (lambda d: task(d)["definition"].update(few_shot=5), "factual: few_shot: not set against 5"),
         (
             lambda d: task(d)["scorers"][0].update(name="judge"),
             "factual: the scorers differ, as one of the runs was scored again (score against judge)",
@@ -49,10 +46,7 @@ def task(data: Any) -> Any:
             "model argument temperature: not set against 1",
         ),
         (lambda d: d["model"].update(fingerprint="f00"), "model: fingerprint: "),
-        (
-            lambda d: d["roles"].update(judge={"name": "x/y"}),
-            'role judge: not set against {"name": "x/y"}',
-        ),
+        (lambda d: d["roles"].update(judge={"name": "x/y"}), 'role judge: not set against {"name": "x/y"}'),
         (lambda d: d.update(evalwright="0.9"), "evalwright: 0.1.0 against 0.9"),
         (
             lambda d: d["environment"]["libraries"].update(numpy="2.5.0"),
@@ -106,7 +100,4 @@ def test_secrets_are_never_shown(tmp_path: Path, change: Any) -> None:
 
 def test_numbers_of_tokens_are_no_secrets(tmp_path: Path) -> None:
     found = lines(tmp_path, lambda d: task(d)["definition"].update(max_tokens=20, pad_token_id=3))
-    assert found == [
-        "factual: max_tokens: not set against 20",
-        "factual: pad_token_id: not set against 3",
-    ]
+    assert found == ["factual: max_tokens: not set against 20", "factual: pad_token_id: not set against 3"]

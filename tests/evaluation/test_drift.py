@@ -17,7 +17,7 @@ from evalwright.evaluation.drift import TaskDrift, _tokens, measure_drift
 from evalwright.models.base import RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
-from evalwright.statistics.equivalence import equivalence_paired
+from evalwright.statistics.paired import equivalence_paired
 from support.openai_server import serving
 from support.tiny_models import make_tiny_model
 from support.typed import typed

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, ScoringError, UnknownName
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.instructions import by_language
 from evalwright.scorers.instructions.by_language import BY_LANGUAGE
@@ -246,7 +246,7 @@ def test_what_cannot_be_checked_is_refused_before_and_while_scoring(
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(ConfigurationError, match="count"):
+    with pytest.raises(UnknownName, match="count.*Known: all, share"):
         bind("instructions", {"count": "some"})
     with pytest.raises(ConfigurationError, match="published"):
         bind("language-instructions", {"published": "yes"})

@@ -6,8 +6,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from evalwright.statistics.asymptotic import AsymptoticSequence, asymptotic_half_width
-from evalwright.statistics.confidence_sequences import BettingSequence
+from evalwright.statistics.confidence_sequences import (
+    AsymptoticSequence,
+    BettingSequence,
+    asymptotic_half_width,
+)
 
 ENDLESS = 10**9
 """So many units that what was seen says nothing of the rest, as if there were no end."""

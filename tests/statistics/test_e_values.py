@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from evalwright.statistics.e_values import log_pair_e_value, pair_e_value
+from evalwright.statistics._evidence import log_pair_e_value, pair_e_value
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 0), (1, 0), (3, 3), (12, 4), (2, 30)])

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from evalwright.statistics import compare_paired, full_run
-from evalwright.statistics.finite_counts import kept_counts, log_evidence
-from evalwright.statistics.full_run import binary_outlook, graded_outlook, least_wins
+from evalwright.statistics.full_run import (
+    binary_outlook,
+    graded_outlook,
+    kept_counts,
+    least_wins,
+    log_evidence,
+)
 
 
 def _arrays(wins: int, losses: int, n: int) -> tuple[list[int], list[int]]:

@@ -13,7 +13,7 @@ from evalwright.statistics import (
     smallest_visible_difference,
     wilson,
 )
-from evalwright.statistics.power import best_draws, discordant_variance, paired_variance
+from evalwright.statistics.power import best_draws, discordant_variance
 
 
 @pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.99, 0.9)])
@@ -45,16 +45,6 @@ def test_the_power_that_is_promised_is_reached() -> None:
     assert seen / 300 == pytest.approx(0.8, abs=0.07)
 
 
-def test_draws_count_within_an_item_only() -> None:
-    rng = np.random.default_rng(2)
-    omega, sigma, draws, n = 0.05, 0.2, 4, 4000
-    true = rng.normal(0, omega**0.5, n)
-    a = true[:, None] + rng.normal(0, sigma**0.5, (n, draws))
-    b = rng.normal(0, sigma**0.5, (n, 2))
-    variance = paired_variance(omega, within_a=sigma, within_b=sigma, draws_a=draws, draws_b=2)
-    assert variance == pytest.approx((a.mean(axis=1) - b.mean(axis=1)).var(), rel=0.1)
-
-
 def test_items_for_a_half_width() -> None:
     n = int(items_for_half_width(0.03, 0.7 * 0.3))
     low, high = wilson(0.7 * n, n)
@@ -66,7 +56,7 @@ def test_items_for_a_half_width() -> None:
 )
 def test_the_best_number_of_draws_is_the_cheapest(within: float, between: float, per_item: float) -> None:
     def price(draws: int) -> float:
-        n = items_for_difference(0.0005, paired_variance(between, within_a=within, draws_a=draws))
+        n = items_for_difference(0.0005, between + within / draws)
         return float(n) * (per_item + draws)
 
     assert best_draws(within, between, per_item=per_item, per_draw=1.0, most=40) == min(
@@ -81,7 +71,6 @@ def test_bad_numbers_are_refused() -> None:
         lambda: items_for_difference(0.1, 0.2, power=1.0),
         lambda: smallest_visible_difference(0, 0.2),
         lambda: discordant_variance(0.1, 0.2),
-        lambda: paired_variance(0.1, draws_a=0),
         lambda: best_draws(0.1, -0.1, per_item=1, per_draw=1, most=9),
         lambda: best_draws(math.nan, 1.0, per_item=1, per_draw=1, most=9),
         lambda: best_draws(1.0, math.inf, per_item=1, per_draw=1, most=9),

@@ -16,7 +16,7 @@ from evalwright.statistics import (
     smallest_visible_difference,
     wilson,
 )
-from evalwright.statistics.e_values import pair_e_value
+from evalwright.statistics._evidence import pair_e_value
 from evalwright.statistics.simultaneous import simultaneous_differences
 from evalwright.statistics.units import standard_error, variance_components
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from evalwright.statistics import compare_paired
-from evalwright.statistics.score_test import ADDED, Counts
+from evalwright.statistics.pairwise import ADDED, Counts
 
 
 def _counts(better: float, worse: float, n: float, freedom: float = np.inf) -> Counts:

@@ -129,13 +129,7 @@ def test_equal_models_are_no_different_by_much() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"binary": False},
-        {"clustered": True},
-        {"binary": False, "value_range": None},
-    ],
+    "settings", [{}, {"binary": False}, {"clustered": True}, {"binary": False, "value_range": None}]
 )
 def test_precision_stops_when_it_is_precise(settings: dict[str, Any]) -> None:
     x = (np.random.default_rng(4).random(6000) < 0.7).astype(float)

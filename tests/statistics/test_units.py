@@ -109,7 +109,7 @@ def test_item_means_over_the_draws_there_are() -> None:
     nan = math.nan
     units = item_units([[1.0, 0.0, nan], [nan, nan, nan], [1.0, 1.0, 1.0]], clusters=[5, 6, 5])
     assert units.means.tolist() == [0.5, 1.0]
-    assert (units.n, units.n_missing, units.n_draws, units.n_clusters) == (2, 1, 5, 1)
+    assert (units.n, units.n_left_out, units.n_draws, units.n_clusters) == (2, 1, 5, 1)
 
 
 def test_variance_components_match_brute_force_with_unequal_draws() -> None:

@@ -19,6 +19,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run
 from evalwright.scorers.text.tokens import Words
 from evalwright.statistics import Estimate, mean_interval
+from evalwright.statistics.units import named_clusters
 
 PARTICLES = (
     *"은는이가을를의에와과", "에서", "에게", "으로", "부터", "까지", "처럼", "보다", "이라고", "라고", "에서는", "으로는",
@@ -170,12 +171,10 @@ def _label(record: SampleRecord, scorer: str) -> str:
 
 
 def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
-    names: dict[str, int] = {}
-    codes = [names.setdefault(one.cluster or f"\0{place}", len(names)) for place, one in enumerate(items)]
-    values = [math.nan if one.score is None else one.score for one in items]
     if not any(one.score is not None for one in items):
         return Estimate.none("no interval: nothing was scored", len(items))
-    clusters = codes if len(names) < len(items) else None
+    values = [math.nan if one.score is None else one.score for one in items]
+    clusters = named_clusters(one.cluster for one in items)
     return mean_interval(values, clusters=clusters, value_range=(0.0, 1.0) if bounded else None)
 
 

@@ -25,7 +25,7 @@ from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.trees import Average, average_of, common_trees, outer_first, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError
-from evalwright.core.plain import plain_fields
+from evalwright.core.plain import plain, plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import distinct
@@ -51,7 +51,7 @@ class BoardTask:
     lower_is_better: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRow:
     """A run on the board.
 
@@ -68,12 +68,12 @@ class BoardRow:
     label: str
     model: str
     date: str
-    ranks: tuple[int, int] | None
-    own_ranks: tuple[int, int] | None
-    letters: str
-    overall: Estimate | None
-    groups: Mapping[str, MetricResult]
-    together: Estimate | None
+    ranks: tuple[int, int] | None = None
+    own_ranks: tuple[int, int] | None = None
+    letters: str = ""
+    overall: Estimate | None = None
+    groups: Mapping[str, MetricResult] = field(default_factory=dict)
+    together: Estimate | None = None
     cells: Mapping[str, MetricResult]
     n: int
     n_asked: int
@@ -88,12 +88,8 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        empty = [
-            name
-            for name in ("shares", "hardware", "outcomes", "unscored", "groups")
-            if not getattr(self, name)
-        ]
-        left_out = ("metrics", "place", *empty)
+        optional = ("shares", "hardware", "outcomes", "unscored", "groups")
+        left_out = ("metrics", "place", *(name for name in optional if not getattr(self, name)))
         shown = plain_fields(self, left_out).items()
         return {("tasks" if name == "cells" else name): value for name, value in shown}
 
@@ -124,16 +120,11 @@ class Board(Shown):
             {"name": task.name, "metric": task.metric, "lower_is_better": task.lower_is_better}
             for task in self.tasks
         ]
-        groups = {"groups": [one.name for one in self.groups]} if self.groups else {}
-        more = {"more": [board.as_dict() for board in self.more]} if self.more else {}
-        return {
-            "tasks": tasks,
-            **groups,
-            "rows": [row.as_dict() for row in self.rows],
-            "notes": list(self.notes),
-            **more,
-            **({"ratings": self.ratings.as_dict()} if self.ratings else {}),
-        }
+        shown = {
+            "tasks": tasks, "groups": [one.name for one in self.groups], "rows": plain(self.rows), "notes": list(self.notes),
+            "more": plain(self.more), "ratings": plain(self.ratings),
+        }  # fmt: skip
+        return {name: value for name, value in shown.items() if value or name in ("tasks", "rows", "notes")}
 
 
 def make_board(
@@ -288,12 +279,6 @@ def _row(
         label=run.label,
         model=run.model,
         date=str(run.data["started"])[:10],
-        ranks=None,
-        own_ranks=None,
-        letters="",
-        overall=None,
-        groups={},
-        together=None,
         cells=cells,
         n=sum(part.n for part in estimates),
         n_asked=sum(task.n_samples for task in run.tasks if task.name in cells),

@@ -19,41 +19,23 @@ from numpy.typing import NDArray
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions, pairing_notes
-from evalwright.analysis.trees import (
-    Average,
-    GroupDifference,
-    average_of,
-    group_differences,
-    overall_node,
-)
+from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
 from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import MEANS
 from evalwright.metrics.tree import Node
-from evalwright.runs.measures import (
-    Matrix,
-    common_counts,
-    group_notes,
-    matrices,
-    paired_of,
-    unpaired_of,
-)
+from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.slices import SliceComparison, compare_slices
-from evalwright.statistics import (
-    MacroDifference,
-    PairedComparison,
-    UnpairedComparison,
-    equivalence_paired,
-)
-from evalwright.statistics.equivalence import Equivalence
+from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, equivalence_paired
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
+from evalwright.statistics.paired import Equivalence
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -228,13 +210,11 @@ def compare_runs(
     tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
     if metric is None:
         others = other_matrices([a, b], matrices)
-        tasks = tuple(
-            replace(
-                task,
-                others=tuple(_compare(a, b, one, names, 0, slices_adjust, None) for one in others[task.task]),
-            )
+        also = [
+            [_compare(a, b, one, names, 0, slices_adjust, None) for one in others[task.task]]
             for task in tasks
-        )
+        ]
+        tasks = tuple(replace(task, others=tuple(own)) for task, own in zip(tasks, also, strict=True))
     paired = [task.paired for task in tasks if task.paired]
     node = overall_node([a, b], [one.measure.task for one in matrices])
     many = node or len(tasks) > 1 or tasks_are == "sample"
@@ -242,10 +222,10 @@ def compare_runs(
     groups = group_differences([a, b], matrices)
     overall = same = None
     if whole is not None and whole.paired:
-        of_node = [
-            one.difference for one in groups if node and one.name == node.name and tasks_are == "fixed"
-        ]
-        overall = of_node[0] if of_node else whole.difference()
+        of_node = (
+            {one.name: one.difference for one in reversed(groups)} if node and tasks_are == "fixed" else {}
+        )
+        overall = of_node[node.name] if node and node.name in of_node else whole.difference()
         same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
     how = how if paired else "two independent samples of items"

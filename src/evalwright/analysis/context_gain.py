@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
@@ -59,16 +60,11 @@ def _parts(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
     codes = found[task].slices.get(_SLICE)
     if codes is not None:
         own = codes.codes[np.searchsorted(found[task].keys, keys)]
-        chosen |= {
-            _PARTS.get(name, name): own == codes.names.index(name)
-            for name in sorted(codes.names, reverse=True)
-        }
-    return {
-        name: compare_paired(
-            *values[:, items],
-            missing=missing[:, items],
-            clusters=None if clusters is None else clusters[items],
-        )
-        for name, items in chosen.items()
-        if items.any()
-    }
+        for name in sorted(codes.names, reverse=True):
+            chosen[_PARTS.get(name, name)] = own == codes.names.index(name)
+
+    def compared(items: NDArray[np.bool_]) -> PairedComparison:
+        groups = None if clusters is None else clusters[items]
+        return compare_paired(*values[:, items], missing=missing[:, items], clusters=groups)
+
+    return {name: compared(items) for name, items in chosen.items() if items.any()}

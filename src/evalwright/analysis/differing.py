@@ -70,13 +70,9 @@ def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str
 
 
 def _values(what: str, found: Mapping[str, Sequence[str]]) -> str:
-    if len(found) > _MOST_FORMS:
-        return (
-            f"{what} ({', '.join(found)})"
-            if len(found) <= 2 * _MOST_FORMS
-            else f"{what} ({len(found)} different)"
-        )
-    return f"{what} ({'; '.join(f'{value} in {listed(own, 3)}' for value, own in found.items())})"
+    if len(found) <= _MOST_FORMS:
+        return f"{what} ({'; '.join(f'{value} in {listed(own, 3)}' for value, own in found.items())})"
+    return f"{what} ({', '.join(found) if len(found) <= 2 * _MOST_FORMS else f'{len(found)} different'})"
 
 
 def _sides(found: Mapping[str, Sequence[str]]) -> str:
@@ -92,10 +88,10 @@ def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     shots = run.data["configuration"].get("num_fewshot")
     yield "versions", str(record["version"])
     yield "data", record["content_hash"]
-    yield (
-        "prompts",
-        {key: prompt[key] for key in prompt if key != "few_shot"} if isinstance(prompt, Mapping) else prompt,
+    rest = (
+        {key: prompt[key] for key in prompt if key != "few_shot"} if isinstance(prompt, Mapping) else prompt
     )
+    yield "prompts", rest
     yield "shots", str(own.get("count", 0) if shots is None and isinstance(own, Mapping) else shots)
     yield "ways of answering", definition.get("answer") if isinstance(definition, Mapping) else None
     yield "scorers", record["scorers"]

@@ -101,18 +101,8 @@ def parse_gate_rule(text: str) -> GateRule:
     )
 
 
-def margin_of(rule: GateRule, *, bounded: bool, reference: float) -> float:
-    """The rule's amount in the metric's own unit. reference: A's score, of which "%" is taken.
-
-    Raises ConfigurationError where the unit does not fit the metric.
-    """
-    if rule.unit == "%":
-        return rule.amount / 100 * abs(reference)
-    return level_of(rule, bounded=bounded)
-
-
 def level_of(rule: GateRule, *, bounded: bool) -> float:
-    """The rule's amount as a score; "%" and "points" are hundredths. Raises ConfigurationError as `margin_of`."""
+    """The rule's amount as a score; "%" and "points" are hundredths. Raises ConfigurationError where the unit does not fit the metric."""
     if rule.unit and not bounded:
         raise ConfigurationError(
             f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' is not between 0 and 1. Give a plain number."
@@ -275,13 +265,8 @@ def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
     value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
-    lost = (
-        f" whatever {counted(found.n_missing, 'item')} without a score would have been"
-        if found.n_missing
-        else ""
-    )
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]{lost}; that it is {rule.verb} {shown} "
+        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]{_whatever(found.n_missing)}; that it is {rule.verb} {shown} "
         f"{_verdict(failed, mode)} (one-sided {50 + 50 * found.level:g}%)."
     )
     return RuleResult(rule.text, target.task, result.label, failed, True, text)
@@ -310,7 +295,8 @@ def _difference(
     if any(map(math.isnan, (gap, low, high))):
         why = "; ".join(why for one in found for why in one.problems)
         return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), why)
-    margin = margin_of(rule, bounded=bounded, reference=reference)
+    of_reference = rule.unit == "%"  # A's score
+    margin = rule.amount / 100 * abs(reference) if of_reference else level_of(rule, bounded=bounded)
     if mode == "shown":
         drop, rise = high < -margin, low > margin
     else:
@@ -334,12 +320,10 @@ def _interval(whole: Average, level: float) -> tuple[float, float, float, float,
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
         why = f" as {clause}" if (clause := other_questions(found[0])) else ""
         how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
-        missing = apart.n_failed_a + apart.n_failed_b
-        how += f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
+        how += _whatever(apart.n_failed_a + apart.n_failed_b, ",")
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = whole.parts((1, 0), level)
-    missing = sum(part.n_missing for part in parts)
-    left = f", whatever {counted(missing, 'item')} without a score would have been" if missing else ""
+    left = _whatever(sum(part.n_missing for part in parts), ",")
     for one in found:
         if clause := other_questions(one):
             left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
@@ -351,6 +335,12 @@ def _interval(whole: Average, level: float) -> tuple[float, float, float, float,
     made = whole.difference((1, 0), level)
     how = f"{whole.words}, n = {made.n:,}{left}"
     return made.difference, made.low, made.high, reference, how
+
+
+def _whatever(n_missing: int, comma: str = "") -> str:
+    return (
+        f"{comma} whatever {counted(n_missing, 'item')} without a score would have been" if n_missing else ""
+    )
 
 
 def _verdict(failed: bool, mode: Mode) -> str:

@@ -70,13 +70,9 @@ def make_ratings(
     except ValueError as error:
         raise RunError(f"There are no ratings: {error}.") from error
     unit = SCALE / math.log(BASE)
-    n, n_failed = (
-        sum(counts[task] for task in weights)
-        for counts in (
-            {task: (one.scores == one.scores).sum(axis=1) for task, (one, _) in found.items()},
-            {task: missing.sum(axis=1) for task, (_, missing) in found.items()},
-        )
-    )
+    counted_in = [found[task] for task in weights]
+    n = np.sum([(one.scores == one.scores).sum(axis=1) for one, _ in counted_in], axis=0)
+    n_failed = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
     rows = [
         Rated(
             runs[place].id,

@@ -43,11 +43,11 @@ def listed(names: Sequence[str]) -> str:
 
 def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
     """What is wrong, in words: some of the names, each with why, "" where there is nothing more to say."""
-    return [
-        f"{what}: {listed([f'{name} ({why})' if why else name for name, why in names.items()])}"
+    told = {
+        what: [f"{name} ({why})" if why else name for name, why in names.items()]
         for what, names in problems.items()
-        if names
-    ]
+    }
+    return [f"{what}: {listed(names)}" for what, names in told.items() if names]
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -135,10 +135,8 @@ class RecordFaults:
             for metric in run.task(task["name"]).metrics:
                 value, made = metric.estimate.value, again.get(metric.label, math.nan)
                 if math.isfinite(made) and not math.isclose(value, made, rel_tol=1e-6, abs_tol=1e-9):
-                    yield (
-                        task["name"],
-                        f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples",
-                    )
+                    said = f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples"
+                    yield task["name"], said
                     break
 
 

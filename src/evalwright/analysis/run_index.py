@@ -26,16 +26,11 @@ def index_of(folder: Path) -> dict[str, Any]:
             run = open_run(file.parent)
             runs.append((run, _entry(run)))
         except RunError as error:
-            damaged.append(
-                {"folder": file.parent.name, "error": str(error).replace(str(folder), folder.name)}
-            )
+            why = str(error).replace(str(folder), folder.name)
+            damaged.append({"folder": file.parent.name, "error": why})
     runs.sort(key=lambda pair: (str(pair[0].data["started"]), pair[0].folder.name))
-    return {
-        "made_by": MADE_BY,
-        "runs": [entry for _, entry in runs],
-        "by_slice": _by_slice([run for run, _ in runs]),
-        "damaged": damaged,
-    }
+    entries, by_slice = [entry for _, entry in runs], _by_slice([run for run, _ in runs])
+    return {"made_by": MADE_BY, "runs": entries, "by_slice": by_slice, "damaged": damaged}
 
 
 def _entry(run: Run) -> dict[str, Any]:

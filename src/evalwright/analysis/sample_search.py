@@ -15,24 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.plain import plain
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
 
 _CONDITION = re.compile(r"(?P<key>[^=<>~!]+)(?P<operator>!=|<=|>=|=|<|>|~)(?P<value>.*)", re.DOTALL)
 _FIELDS = (
-    "task",
-    "id",
-    "draw",
-    "outcome",
-    "input",
-    "target",
-    "answer",
-    "reasoning",
-    "label",
-    "score",
-    "failure",
-)
+    "task", "id", "draw", "outcome", "input", "target", "answer", "reasoning", "label", "score", "failure",
+)  # fmt: skip
 _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -93,18 +84,13 @@ class Found:
     @property
     def gain(self) -> float:
         """How much more it scored than in the other run; no score counts as 0."""
-        return sum(
-            sign * value for sign, value in ((1, self.score), (-1, self.other)) if not math.isnan(value)
-        )
+        ours, theirs = (0.0 if math.isnan(value) else value for value in (self.score, self.other))
+        return ours - theirs
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        scores = {
-            name: None if math.isnan(value) else value
-            for name, value in (("score", self.score), ("other", self.other))
-        }
         theirs = {"other_record": self.theirs} if self.theirs else {}
-        return {**scores, "record": self.row, **theirs}
+        return {"score": plain(self.score), "other": plain(self.other), "record": self.row, **theirs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,21 +167,16 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key == "label":
         return [one.get("label", "") for one in (*scores.values(), *row.get("undecided", {}).values())]
     if key == "failure":
-        return [
-            one.get("kind", "")
-            for one in (row.get("failure") or {}, *row.get("score_failures", {}).values())
-            if one
-        ]
+        failures = (row.get("failure"), *row.get("score_failures", {}).values())
+        return [one.get("kind", "") for one in failures if one]
     if key in _FIELDS:
         return [row[key]] if key in row else []
     found: list[Any] = []
     for verdicts in (scores, row.get("undecided", {})):
         if key in verdicts:
             found += [verdicts[key].get("value"), verdicts[key].get("label")]
-    metadata = row.get("metadata", {}).get(key)
-    return (
-        [*found, *(metadata if isinstance(metadata, list) else [metadata])] if metadata is not None else found
-    )
+    metadata = row.get("metadata", {}).get(key, [])
+    return [*found, *(metadata if isinstance(metadata, list) else [metadata] if metadata is not None else [])]
 
 
 def _flipped(run: Run, other: Run, scorers: Mapping[str, str]) -> dict[tuple[str, int], float]:

@@ -124,6 +124,7 @@ def compare_several(
     labels = tuple(called(runs))
     tables = tuple(_table(Average((one,)), place, len(found), "tasks") for one in found)
     against = "of each pair" if place is None else "of each run from the baseline"
+    how = "each pair on the items that both answered"
     first = runs[place or 0]
     others = {run.id: tuple(configuration_differences(first, run)) for run in runs if run is not first}
     return SeveralComparison(
@@ -136,22 +137,11 @@ def compare_several(
         slices=tuple(
             table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
         ),
-        estimand=estimand(
-            found,
-            f"the mean difference {against}",
-            "each pair on the items that both answered",
-            node,
-            tasks_are,
-        ),
+        estimand=estimand(found, f"the mean difference {against}", how, node, tasks_are),
         warnings=tuple(_warnings(found, tables, labels, place, node if whole else None)),
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
     )
-
-
-def _fewest(table: PairTable) -> float | None:
-    """The fewest effective clusters of any run."""
-    return min((mean.effective_clusters for mean in table.means if mean.effective_clusters), default=None)
 
 
 def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
@@ -165,12 +155,9 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
     if len(pairs) <= MOST_EXACT:
         pair_level = made.level_of_a_pair(baseline)
         pairs = tuple(
-            replace(
-                pair,
-                visible=found.difference((pair.a, pair.b), pair_level).smallest_visible_difference
-                if pair.n
-                else pair.visible,  # two independent samples
-            )
+            replace(pair, visible=found.difference((pair.a, pair.b), pair_level).smallest_visible_difference)
+            if pair.n
+            else pair  # two independent samples
             for pair in pairs
         )
     sampled = ", for tasks like these" if found.tasks_are == "sample" else ""
@@ -271,9 +258,11 @@ def _warnings(
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
-    remarks = [
-        (one.measure.task, note)
-        for one, table in zip(found, tables, strict=True)
-        for note in (*pairing_notes(one, labels), *group_notes(one), few_clusters(_fewest(table)))
-    ]
+    remarks = []
+    for one, table in zip(found, tables, strict=True):
+        fewest = min(
+            (mean.effective_clusters for mean in table.means if mean.effective_clusters), default=None
+        )
+        notes = (*pairing_notes(one, labels), *group_notes(one), few_clusters(fewest))
+        remarks += [(one.measure.task, note) for note in notes]
     yield from (f"{names}: {note}" for names, note in said_once(remarks) if note)

@@ -29,7 +29,7 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.sqlite import SqliteStore
 from evalwright.evaluation.running import evaluate_sample, run_blocking
 from evalwright.models.base import Model
-from evalwright.statistics.equivalence import Equivalence, equivalence_paired
+from evalwright.statistics.paired import Equivalence, equivalence_paired
 from evalwright.tasks.loading import load_tasks
 
 Verdict = Literal["same", "equivalent", "different", "not shown"]

@@ -127,7 +127,7 @@ def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estima
 
 def citation_sums(column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0) -> GroupSums:
     """The sums of which citation precision, recall or F1 is made. seed: of the metric's bootstrap, unused."""
-    from evalwright.statistics.pooled import f1_of_sums
+    from evalwright.statistics.sums import f1_of_sums
 
     return groups.sums(*(column.parts[name] for name in parts)), f1_of_sums if len(parts) == 4 else ratio
 

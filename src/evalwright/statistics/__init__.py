@@ -16,11 +16,26 @@ from typing import TYPE_CHECKING
 from evalwright.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evalwright.statistics.agreement import cohen_kappa, gwet_ac1, krippendorff_alpha, raw_agreement
-    from evalwright.statistics.attempts import attempted_accuracy, attempted_f
-    from evalwright.statistics.calibration import BrierScore, CalibrationError, brier_score, calibration_error
+    from evalwright.statistics.agreement import (
+        JudgeAgreement,
+        cohen_kappa,
+        gwet_ac1,
+        judge_agreement,
+        krippendorff_alpha,
+        raw_agreement,
+    )
+    from evalwright.statistics.calibration import (
+        BrierScore,
+        CalibrationError,
+        RiskCoverage,
+        SelectiveAccuracy,
+        accuracy_at_coverage,
+        auroc,
+        brier_score,
+        calibration_error,
+        risk_coverage,
+    )
     from evalwright.statistics.contamination import ContaminationCheck, contamination_check
-    from evalwright.statistics.equivalence import equivalence_paired
     from evalwright.statistics.estimate import Estimate
     from evalwright.statistics.intervals import mean_interval, wilson
     from evalwright.statistics.judge_bias import (
@@ -33,62 +48,55 @@ if TYPE_CHECKING:
         repeat_flips,
         swap_consistency,
     )
-    from evalwright.statistics.judge_ceiling import JudgeAgreement, judge_agreement
-    from evalwright.statistics.judge_correction import JudgeCorrection, corrected_difference, corrected_mean
-    from evalwright.statistics.judge_rates import RoganGladen, rogan_gladen
+    from evalwright.statistics.judge_correction import (
+        JudgeCorrection,
+        RoganGladen,
+        corrected_difference,
+        corrected_mean,
+        rogan_gladen,
+    )
     from evalwright.statistics.labelling import draw_labelling_set
     from evalwright.statistics.labels import balanced_accuracy, macro_f1, null_weighted_f1
     from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
     from evalwright.statistics.multiplicity import benjamini_hochberg, holm
-    from evalwright.statistics.paired import PairedComparison, compare_paired
-    from evalwright.statistics.perplexities import bits_per_byte, perplexity
-    from evalwright.statistics.pooled import pooled_f1, pooled_share
+    from evalwright.statistics.paired import PairedComparison, compare_paired, equivalence_paired
     from evalwright.statistics.power import (
         items_for_difference,
         items_for_half_width,
         smallest_visible_difference,
     )
-    from evalwright.statistics.ranks import rank_sets
-    from evalwright.statistics.selection import (
-        RiskCoverage,
-        SelectiveAccuracy,
-        accuracy_at_coverage,
-        auroc,
-        risk_coverage,
-    )
-    from evalwright.statistics.simultaneous import SimultaneousDifferences, simultaneous_means
-    from evalwright.statistics.simultaneous_unpaired import all_differences
+    from evalwright.statistics.simultaneous import SimultaneousDifferences, rank_sets, simultaneous_means
     from evalwright.statistics.stopping import Decision, Monitor
     from evalwright.statistics.stopping_rules import Rule, parse_rule
-    from evalwright.statistics.unpaired import UnpairedComparison, compare_unpaired
+    from evalwright.statistics.sums import (
+        attempted_accuracy,
+        attempted_f,
+        bits_per_byte,
+        perplexity,
+        pooled_f1,
+        pooled_share,
+    )
+    from evalwright.statistics.unpaired import UnpairedComparison, all_differences, compare_unpaired
 
 _NAMES = {
-    "agreement": "cohen_kappa gwet_ac1 krippendorff_alpha raw_agreement",
-    "attempts": "attempted_accuracy attempted_f",
-    "calibration": "BrierScore CalibrationError brier_score calibration_error",
+    "agreement": "JudgeAgreement cohen_kappa gwet_ac1 judge_agreement krippendorff_alpha raw_agreement",
+    "calibration": "BrierScore CalibrationError RiskCoverage SelectiveAccuracy accuracy_at_coverage auroc brier_score calibration_error risk_coverage",
     "contamination": "ContaminationCheck contamination_check",
-    "equivalence": "equivalence_paired",
     "estimate": "Estimate",
     "intervals": "mean_interval wilson",
     "judge_bias": "AcquiescenceProbe LengthProbe RepeatProbe SwapProbe acquiescence_bias length_bias repeat_flips swap_consistency",
-    "judge_ceiling": "JudgeAgreement judge_agreement",
-    "judge_correction": "JudgeCorrection corrected_difference corrected_mean",
-    "judge_rates": "RoganGladen rogan_gladen",
+    "judge_correction": "JudgeCorrection RoganGladen corrected_difference corrected_mean rogan_gladen",
     "labelling": "draw_labelling_set",
     "labels": "balanced_accuracy macro_f1 null_weighted_f1",
     "macro": "MacroDifference macro_average macro_difference",
     "multiplicity": "benjamini_hochberg holm",
-    "paired": "PairedComparison compare_paired",
-    "perplexities": "bits_per_byte perplexity",
-    "pooled": "pooled_f1 pooled_share",
+    "paired": "PairedComparison compare_paired equivalence_paired",
     "power": "items_for_difference items_for_half_width smallest_visible_difference",
-    "ranks": "rank_sets",
-    "selection": "RiskCoverage SelectiveAccuracy accuracy_at_coverage auroc risk_coverage",
-    "simultaneous": "SimultaneousDifferences simultaneous_means",
-    "simultaneous_unpaired": "all_differences",
+    "simultaneous": "SimultaneousDifferences rank_sets simultaneous_means",
     "stopping": "Decision Monitor",
     "stopping_rules": "Rule parse_rule",
-    "unpaired": "UnpairedComparison compare_unpaired",
+    "sums": "attempted_accuracy attempted_f bits_per_byte perplexity pooled_f1 pooled_share",
+    "unpaired": "UnpairedComparison all_differences compare_unpaired",
 }
 
 __all__ = [

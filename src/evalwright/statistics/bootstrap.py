@@ -59,7 +59,7 @@ def resampled_interval(
     whole = totals.T @ repeats.astype(np.float64)
     value = float(statistic(whole))
     left_out = statistic(whole - totals)
-    if _weights_a_draw(len(totals), size) * draws > _WORK:
+    if (size if _mostly_distinct(len(totals), size) else 4 * len(totals)) * draws > _WORK:
         centre = float(np.dot(repeats, left_out)) / size
         error = math.sqrt(float(np.dot(repeats, (left_out - centre) ** 2)) * (size - 1) / size)
         half = t_quantile(0.5 + level / 2, size - 1) * error
@@ -117,10 +117,6 @@ def collapse(rows: I64) -> tuple[I64, I64]:
     occurrences = np.bincount(rows, minlength=most)
     names = np.flatnonzero(occurrences)
     return names.astype(np.int64), occurrences[names].astype(np.int64)
-
-
-def _weights_a_draw(rows: int, size: int) -> int:
-    return size if _mostly_distinct(rows, size) else 4 * rows
 
 
 def _mostly_distinct(rows: int, size: int) -> bool:

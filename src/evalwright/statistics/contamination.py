@@ -60,11 +60,8 @@ def contamination_check(
     check_level(level)
     sides = original, perturbed, control_original, control_perturbed
 
-    def at(scores: Sequence[npt.ArrayLike]) -> ContaminationCheck:
-        one, two, three, four = scores
-        return _check(one, two, three, four, clusters, control_clusters, value_range, level)
-
-    found = at(sides)
+    groups = clusters, control_clusters
+    found = _check(sides, groups, value_range, level)
     if not found.drop.n_missing + found.control_drop.n_missing:
         return found
     if value_range is None:
@@ -73,7 +70,8 @@ def contamination_check(
     every = [found]
     for one, other in ((low, high), (high, low)):
         ends = one, other, other, one
-        every.append(at([filled(side, end) for side, end in zip(sides, ends, strict=True)]))
+        whole = [filled(side, end) for side, end in zip(sides, ends, strict=True)]
+        every.append(_check(whole, groups, value_range, level))
     least, most = min(each.low for each in every), max(each.high for each in every)
     p_value = max(each.p_value for each in every) if len({each.excess > 0 for each in every}) == 1 else 1.0
     suspicious = all(each.suspicious for each in every)
@@ -81,32 +79,22 @@ def contamination_check(
 
 
 def _check(
-    original: npt.ArrayLike,
-    perturbed: npt.ArrayLike,
-    control_original: npt.ArrayLike,
-    control_perturbed: npt.ArrayLike,
-    clusters: Clusters,
-    control_clusters: Clusters,
-    value_range: Range | None,
-    level: float,
+    sides: Sequence[npt.ArrayLike], groups: tuple[Clusters, Clusters], value_range: Range | None, level: float
 ) -> ContaminationCheck:
-    """The check on the scored items, with both drops whatever failed."""
-    drop = compare_paired(original, perturbed, clusters=clusters, value_range=value_range, level=level)
-    control = compare_paired(
-        control_original, control_perturbed, clusters=control_clusters, value_range=value_range, level=level
+    """The check on the scored items, with both drops whatever failed. sides: as `contamination_check` takes them."""
+    drop, control = (
+        compare_paired(*pair, clusters=ids, value_range=value_range, level=level)
+        for pair, ids in zip((sides[:2], sides[2:]), groups, strict=True)
     )
     excess = drop.difference - control.difference
-    shared = _shared(clusters, control_clusters)
     if drop.n == 0 or control.n == 0:
         none = "none: one side has no item with both scores"
         return ContaminationCheck(
             drop, control, math.nan, math.nan, math.nan, level, math.nan, None, False, none
         )
-    if shared:
-        assert clusters is not None and control_clusters is not None
-        error, freedom, method = _joint(
-            original, perturbed, control_original, control_perturbed, clusters, control_clusters
-        )
+    one, other = groups
+    if one is not None and other is not None and np.isin(np.asarray(one), np.asarray(other)).any():
+        error, freedom, method = _joint(sides, (one, other))
     else:
         error, freedom, method = _welch(drop, control)
     span = math.inf if value_range is None else 2 * (value_range[1] - value_range[0])
@@ -153,27 +141,12 @@ def _squared_error(side: PairedComparison) -> float:
     ) ** 2
 
 
-def _shared(clusters: Clusters, control_clusters: Clusters) -> bool:
-    if clusters is None or control_clusters is None:
-        return False
-    return bool(np.isin(np.asarray(clusters), np.asarray(control_clusters)).any())
-
-
 def _joint(
-    original: npt.ArrayLike,
-    perturbed: npt.ArrayLike,
-    control_original: npt.ArrayLike,
-    control_perturbed: npt.ArrayLike,
-    clusters: npt.ArrayLike,
-    control_clusters: npt.ArrayLike,
+    sides: Sequence[npt.ArrayLike], groups: tuple[npt.ArrayLike, npt.ArrayLike]
 ) -> tuple[float, float, str]:
     """The standard error where clusters stand on both sides: each cluster's pull on the excess, squared and summed."""
     pulls, ids = [], []
-    sides = (
-        (original, perturbed, clusters, 1.0),
-        (control_original, control_perturbed, control_clusters, -1.0),
-    )
-    for first, second, group, sign in sides:
+    for first, second, group, sign in zip(sides[::2], sides[1::2], groups, (1.0, -1.0), strict=True):
         gaps = row_means(score_matrix(first)) - row_means(score_matrix(second))
         there = ~np.isnan(gaps)
         gaps = gaps[there]

@@ -22,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile
-from evalwright.statistics.pairwise import AllPairs
+from evalwright.statistics.pairwise import ADDED, AllPairs
 from evalwright.statistics.power import Limits
-from evalwright.statistics.score_test import ADDED
 from evalwright.statistics.task_sample import sampled_spread
 from evalwright.statistics.units import F64, Clusters, Spread, kept_codes, standard_error
 
@@ -94,13 +93,12 @@ def variance_parts(
         half = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0)) * spread.error
         return Limits(max(0.0, value), max(0.0, value - half), max(0.0, value + half))
 
-    found = [_within(one) for one in scores]
-    means = found[0].means - found[1].means
-    draw = found[0].one + found[1].one  # (items,), nan where a model has one draw
-    noise = np.nan_to_num(found[0].of_mean + found[1].of_mean)
+    (ours, of_a, mean_of_a), (theirs, of_b, mean_of_b) = (_within(one) for one in scores)
+    means, draw = ours - theirs, of_a + of_b  # draw: (items,), nan where a model has one draw
+    noise = np.nan_to_num(mean_of_a + mean_of_b)
     repeated = bool(np.isfinite(draw).all())
     own = means.mean(axis=1)
-    ours = (own - own.mean()) ** 2 * (n / (n - 1))
+    squares = (own - own.mean()) ** 2 * (n / (n - 1))
     spread = standard_error(own, codes, n_clusters)
     prompt = shift = _NONE
     rest = noise
@@ -111,7 +109,7 @@ def variance_parts(
         prompt = mean(rest - noise)
         shift = _shift(float(column.var(ddof=1)), float(rest.mean()) / n, prompts, level)
     return VarianceParts(
-        item=mean(ours - (rest / prompts)),
+        item=mean(squares - (rest / prompts)),
         draw=mean(draw) if repeated else _NONE,
         prompt=prompt,
         shift=shift,
@@ -124,16 +122,8 @@ def variance_parts(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Within:
+def _within(scores: F64) -> tuple[F64, F64, F64]:
     """Of one model: means (items, prompts), and by item, mean over prompts, the variance of one draw and of a mean of draws."""
-
-    means: F64
-    one: F64
-    of_mean: F64
-
-
-def _within(scores: F64) -> _Within:
     there = ~np.isnan(scores)
     counts = there.sum(axis=2)
     means = np.where(there, scores, 0.0).sum(axis=2) / counts
@@ -141,9 +131,9 @@ def _within(scores: F64) -> _Within:
     with np.errstate(divide="ignore", invalid="ignore"):
         one = np.where(counts > 1, squares / (counts - 1), np.nan)
     if not np.isfinite(one).any():
-        return _Within(means, np.full(len(scores), np.nan), np.full(len(scores), np.nan))
+        return means, np.full(len(scores), np.nan), np.full(len(scores), np.nan)
     one = np.where(np.isfinite(one), one, np.nanmean(one))
-    return _Within(means, one.mean(axis=1), (one / counts).mean(axis=1))
+    return means, one.mean(axis=1), (one / counts).mean(axis=1)
 
 
 def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:

@@ -48,6 +48,11 @@ class Estimate(Plain):
         return cls(nan, nan, nan, level, n, n_failed, n_clusters, None, method)
 
     @property
+    def n_units(self) -> int:
+        """Independent units: clusters where there are any, else items."""
+        return self.n if self.n_clusters is None else self.n_clusters
+
+    @property
     def n_missing(self) -> int:
         """The items without a score, whether they failed or are undecided."""
         return self.n_failed + self.n_undecided

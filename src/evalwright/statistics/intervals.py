@@ -71,7 +71,7 @@ def mean_interval(
         value = min(max(value, value_range[0]), value_range[1]) if units.n else value
     spread = standard_error(units.means, units.codes, units.n_clusters)
     low, high, error, method = _interval(units, value, spread, value_range, level)
-    failed = n_failed + units.n_missing
+    failed = n_failed + units.n_left_out
     clustered = units.codes is not None and units.size > 1
     estimate = Estimate(
         value=value,
@@ -204,12 +204,14 @@ def _interval(
             value_range,
             critical=critical,
             most=units.n_draws,
-            without_spread=spread.units if _at_end(value, value_range) else units.n,
+            without_spread=units.n if value_range[0] < value < value_range[1] else spread.units,
         )
         return low, high, shown, f"{prefix}Wilson (effective n)"
     if error == 0.0:
         alike = _NAN if value_range is None else alike_interval(value, spread.units, value_range, level)
-        return *alike, None, _alike_method(units, value_range)
+        what = f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
+        how = "no interval: {}, range not known" if value_range is None else "rule of three ({})"
+        return *alike, None, how.format(what)
     low, high = value - critical * error, value + critical * error
     name = "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
     if value_range is None:
@@ -222,12 +224,3 @@ def _interval(
         )
         return low, high, shown, f"{prefix}Wilson (effective n)"
     return max(low, value_range[0]), min(high, value_range[1]), shown, name
-
-
-def _alike_method(units: Units, value_range: Range | None) -> str:
-    what = f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
-    return f"no interval: {what}, range not known" if value_range is None else f"rule of three ({what})"
-
-
-def _at_end(value: float, value_range: Range) -> bool:
-    return value <= value_range[0] or value >= value_range[1]

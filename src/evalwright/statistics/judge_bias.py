@@ -1,6 +1,9 @@
 """Probes of a judge's biases: position bias, length bias, acquiescence bias, and wavering.
 
 Each takes verdicts as arrays and gives typed numbers with intervals; whether a habit matters is for the reader to say.
+
+The length probe is a logistic regression by Newton's method. Its covariance is the sandwich of Huber (1967) and Liang & Zeger
+(1986): it holds where rows share an item, and where the model is only roughly right.
 """
 
 from __future__ import annotations
@@ -13,12 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._logistic import fit_logistic
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval
 from evalwright.statistics.paired import PairedComparison, compare_paired
-from evalwright.statistics.units import F64, Bools, Clusters, cluster_ids, kept_codes, score_matrix
+from evalwright.statistics.units import (
+    F64,
+    I64,
+    Bools,
+    Clusters,
+    cluster_codes,
+    cluster_ids,
+    kept_codes,
+    score_matrix,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +114,7 @@ def swap_consistency(
     consistently names each place once and says nothing). Raises ValueError for other values.
     """
     forth, back = _verdicts(a_first, "a_first", ties=True), _verdicts(b_first, "b_first", ties=True)
-    both, ids = _common(forth, back, clusters)
-    there: Bools = np.isnan(both).sum(axis=1) == 0
-    forth, back = both[there, 0], both[there, 1]
-    codes = None if ids is None else ids[there]
-    n_failed = int(len(there) - np.count_nonzero(there))
+    forth, back, codes, n_failed = _complete(forth, back, clusters)
     consistency = mean_interval(
         (forth == back).astype(np.float64), clusters=codes, n_failed=n_failed, level=level
     )
@@ -164,16 +171,13 @@ def acquiescence_bias(
     judge: npt.ArrayLike, human: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> AcquiescenceProbe:
     """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 = fail, nan = missing."""
-    both, ids = _common(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
-    there: Bools = np.isnan(both).sum(axis=1) == 0
-    said, truth = both[there, 0], both[there, 1]
-    codes = None if ids is None else ids[there]
+    said, truth, codes, _ = _complete(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
 
     def rate(rows: npt.NDArray[np.bool_], wrong: float) -> Estimate:
         own = None if codes is None else codes[rows]
         return mean_interval((said[rows] == wrong).astype(np.float64), clusters=own, level=level)
 
-    excess = compare_paired(both[:, 0], both[:, 1], missing=False, clusters=ids, level=level)
+    excess = compare_paired(said, truth, clusters=codes, level=level)
     return AcquiescenceProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), excess)
 
 
@@ -194,11 +198,8 @@ def repeat_flips(verdicts: npt.ArrayLike, *, clusters: Clusters = None, level: f
     pairs = sizes * (sizes - 1)
     flips = np.where(pairs > 0, 1 - alike / np.maximum(pairs, 1), np.nan)
     unstable = np.where(np.isnan(flips), np.nan, (flips > 0).astype(np.float64))
-    return RepeatProbe(
-        mean_interval(flips, clusters=clusters, level=level),
-        mean_interval(unstable, clusters=clusters, level=level),
-        labels.shape[1],
-    )
+    rate, share = (mean_interval(values, clusters=clusters, level=level) for values in (flips, unstable))
+    return RepeatProbe(rate, share, labels.shape[1])
 
 
 def _effect(name: str, coefficient: float, error: float, reach: float, df: int) -> Effect:
@@ -216,7 +217,91 @@ def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     return array
 
 
-def _common(left: F64, right: F64, clusters: Clusters) -> tuple[F64, npt.NDArray[np.int64] | None]:
+def _complete(left: F64, right: F64, clusters: Clusters) -> tuple[F64, F64, I64 | None, int]:
+    """The items that have both verdicts, with their clusters, and how many others there are."""
     if len(left) != len(right):
         raise ValueError(f"both sides must have a row for the same items, not {len(left)} and {len(right)}")
-    return np.column_stack([left, right]), None if clusters is None else cluster_ids(clusters, len(left))
+    there: Bools = ~(np.isnan(left) | np.isnan(right))
+    ids = None if clusters is None else cluster_ids(clusters, len(left))[there]
+    return left[there], right[there], ids, int(len(there) - np.count_nonzero(there))
+
+
+# -- logistic ------------------------------------------------------------------------------------------------
+
+
+_STEPS = 100
+_TOLERANCE = 1e-10
+_FAR = 30.0
+"""On the logit scale a probability of 1e-13: no data says that, so a fit that reaches it is running off."""
+
+
+def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> tuple[F64, F64]:
+    """The coefficients (columns,) that maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with logit p = x b, and their covariance (columns, columns).
+
+    `design`, x: (rows, columns), with a column of ones where an intercept is wanted. `outcome`, y: (rows,) in [0, 1];
+    0.5 is a tie. The covariance is H^-1 M H^-1 with H the Hessian,
+    M = G/(G-1) (n-1)/(n-k) sum_g s_g s_g', s_g the score of cluster g (nan with one cluster, or no more rows than columns).
+
+    Raises ValueError where there is no finite fit.
+    """
+    coefficients = _newton(design, outcome)
+    chances = _chances(design @ coefficients)
+    hessian = _hessian(design, chances)
+    scores = design * (outcome - chances)[:, None]
+    n, columns = design.shape
+    codes, n_clusters = cluster_codes(None if clusters is None else cluster_ids(clusters, n))
+    size = n if n_clusters is None else n_clusters
+    if size < 2 or n <= columns:
+        return coefficients, np.full((columns, columns), np.nan)
+    if codes is not None:
+        summed = np.zeros((size, columns))
+        np.add.at(summed, codes, scores)
+        scores = summed
+    meat = (scores.T @ scores) * (size / (size - 1)) * ((n - 1) / (n - columns))
+    half = np.linalg.solve(hessian, meat)
+    covariance = np.linalg.solve(hessian, half.T)
+    return coefficients, (covariance + covariance.T) / 2
+
+
+def _newton(design: F64, outcome: F64) -> F64:
+    """Newton steps, halved until the objective does not fall."""
+    coefficients = np.zeros(design.shape[1])
+    best = _objective(design, outcome, coefficients)
+    for _ in range(_STEPS):
+        chances = _chances(design @ coefficients)
+        gradient = design.T @ (outcome - chances)
+        try:
+            step = np.linalg.solve(_hessian(design, chances), gradient)
+        except np.linalg.LinAlgError:
+            break
+        scale = 1.0
+        while scale > 1e-6:
+            trial = coefficients + scale * step
+            value = _objective(design, outcome, trial)
+            if value >= best - 1e-12 * abs(best):
+                break
+            scale /= 2
+        coefficients, best = trial, max(best, value)
+        if float(np.abs(design @ coefficients).max(initial=0.0)) > _FAR:
+            break
+        if float(np.abs(scale * step).max(initial=0.0)) < _TOLERANCE:
+            return coefficients
+    raise ValueError(
+        "the logistic regression has no finite fit: its columns predict every outcome, or one is a combination of "
+        "the others; remove a column, or add rows"
+    )
+
+
+def _objective(design: F64, outcome: F64, coefficients: F64) -> float:
+    logits = design @ coefficients
+    return float(np.dot(np.ones(len(logits)), outcome * logits - np.logaddexp(0.0, logits)))
+
+
+def _chances(logits: F64) -> F64:
+    chances: F64 = 0.5 * (1.0 + np.tanh(logits / 2))
+    return chances
+
+
+def _hessian(design: F64, chances: F64) -> F64:
+    hessian: F64 = design.T @ (design * (chances * (1 - chances))[:, None])
+    return hessian

@@ -11,14 +11,14 @@ balanced accuracy is the mean recall over the classes that occur in gold; macro-
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import Statistic, collapse, share_interval
-from evalwright.statistics.estimate import Estimate, bounds_around
+from evalwright.statistics.estimate import NOTHING_SCORED, Estimate, bounds_around
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 
@@ -121,27 +121,17 @@ def _mean_over_present(numerator: F64, denominator: F64) -> F64:
     return mean
 
 
-@dataclass(frozen=True, slots=True)
-class _Tally:
-    """Sums of each distinct kind of unit (rows, 3 * classes), how many units are of that kind, and who they are."""
+class _Tally(NamedTuple):
+    """Sums of each distinct kind of unit (rows, 3 * classes), how many units are of that kind, and who they are.
+
+    worth: a macro average is as uncertain as if every class were as rare as the one whose gold label the fewest units have.
+    """
 
     totals: F64
     repeats: I64
-    classes: int
-    n: int
     n_clusters: int | None
-    rarest: int
-    """Units with a gold label of the class that the fewest units have."""
+    worth: int
     unit: str
-
-    @property
-    def size(self) -> int:
-        return int(self.repeats.sum())
-
-    @property
-    def whole(self) -> F64:
-        summed: F64 = self.totals.T @ self.repeats.astype(np.float64)
-        return summed
 
 
 def _macro(
@@ -164,16 +154,22 @@ def _macro(
     failures = np.bincount(codes[n + cells :], minlength=len(names)).astype(np.float64)
 
     def statistic(sums: F64) -> F64:
-        return metric(sums.reshape(*sums.shape[:-1], 3, tally.classes))
+        return metric(sums.reshape(*sums.shape[:-1], 3, len(names)))
 
-    value = float(statistic(tally.whole)) if n else math.nan
-    low, high, error, method = _interval(tally, value, statistic, level, seed)
-    bounds = None
+    whole: F64 = tally.totals.T @ tally.repeats.astype(np.float64)
+    found: tuple[float, float, float | None, str] = math.nan, math.nan, None, NOTHING_SCORED
+    value, bounds = math.nan, None
+    if n:
+        value = float(statistic(whole))
+        found = share_interval(
+            tally.totals, value, statistic, counts=tally.repeats, worth=tally.worth, most=n, level=level, seed=seed, unit=tally.unit
+        )  # fmt: skip
+    low, high, error, method = found
     if len(failed):
         per_item = failures * (said.shape[1] if n else 1)
         wrong = np.concatenate([np.zeros_like(per_item), per_item, np.zeros_like(per_item)])
         right = np.tile(per_item, 3)
-        points = float(statistic(tally.whole + wrong)), float(statistic(tally.whole + right))
+        points = float(statistic(whole + wrong)), float(statistic(whole + right))
         bounds = bounds_around(points, value, low, high)
     return Estimate(value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds)
 
@@ -195,9 +191,8 @@ def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:
         repeats = np.ones(rows, dtype=np.int64)
         units_by_class = np.count_nonzero(totals[:, classes : 2 * classes], axis=0)
     present = units_by_class[units_by_class > 0]
-    rarest = int(present.min()) if len(present) else 0
-    unit = "items" if clusters is None else "clusters"
-    return _Tally(totals, repeats, classes, n, n_clusters, rarest, unit)
+    worth = min(int(repeats.sum()), len(present) * int(present.min())) if len(present) else 0
+    return _Tally(totals, repeats, n_clusters, worth, "items" if clusters is None else "clusters")
 
 
 def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int) -> F64:
@@ -207,27 +202,6 @@ def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int)
 
     right = truth == said
     return np.hstack([counted(owner[right], truth[right]), counted(owner, truth), counted(owner, said)])
-
-
-def _interval(
-    tally: _Tally, value: float, statistic: Statistic, level: float, seed: int
-) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error or None, method) of the metric."""
-    if tally.n == 0:
-        return math.nan, math.nan, None, "no interval: nothing was scored"
-    # A macro average is as uncertain as if every class were as rare as the rarest.
-    gold_classes = int(np.count_nonzero(tally.whole[tally.classes : 2 * tally.classes]))
-    return share_interval(
-        tally.totals,
-        value,
-        statistic,
-        counts=tally.repeats,
-        worth=min(tally.size, gold_classes * tally.rarest),
-        most=tally.n,
-        level=level,
-        seed=seed,
-        unit=tally.unit,
-    )
 
 
 def _labels(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[I64, I64]:

@@ -53,7 +53,7 @@ def macro_average(
         return parts[0]
     level = parts[0].level
     among, rho = _sharing(units, len(parts))
-    freedom = np.array([math.inf if _one_unit(part) else max(_freedom(part), 1.0) for part in parts])
+    freedom = np.array([math.inf if part.n_units == 1 else max(_freedom(part), 1.0) for part in parts])
     value = math.fsum(w * part.value for w, part in zip(share, parts, strict=True))
     errors = np.maximum(
         [part.standard_error or 0.0 for part in parts],
@@ -213,31 +213,20 @@ def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, 
 def _clusters(parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None) -> int | None:
     """The units of all tasks, shared ones counted once; None where every item is one of its own."""
     n, given = sum(part.n for part in parts), units or [None] * len(parts)
-    alone = sum(
-        part.n if part.n_clusters is None else part.n_clusters
-        for part, own in zip(parts, given, strict=True)
-        if own is None
-    )
+    alone = sum(part.n_units for part, own in zip(parts, given, strict=True) if own is None)
     names = [own.codes for own in given if own is not None]
     total = alone + (len(np.unique(np.concatenate(names))) if names else 0)
     return total if total < n else None
 
 
-def _one_unit(part: Estimate) -> bool:
-    """Whether one item or cluster was all there was: then the interval is the range, half of which no error exceeds."""
-    return (part.n if part.n_clusters is None else part.n_clusters) == 1
-
-
 def _freedom(part: Estimate) -> float:
-    if part.degrees_of_freedom is not None:
-        return part.degrees_of_freedom
-    return (part.n if part.n_clusters is None else part.n_clusters) - 1
+    return part.n_units - 1 if part.degrees_of_freedom is None else part.degrees_of_freedom
 
 
 def _quantile(part: Estimate) -> float:
     """What the half width of a part's interval is in: Student's t; the normal one of Wilson's interval and of limits of what shows
-    no spread."""
-    if _one_unit(part):
+    no spread. Of one item or cluster the interval is the range, half of which no error exceeds."""
+    if part.n_units == 1:
         return 1.0
     normal = part.standard_error is None or part.method.startswith("Wilson")
     if normal and "effective n" not in part.method:

@@ -50,26 +50,6 @@ from evalwright.statistics.units import (
 _COUNTABLE = 2.0**53
 
 
-def paired_variance(
-    between: npt.ArrayLike,
-    *,
-    within_a: npt.ArrayLike = 0.0,
-    within_b: npt.ArrayLike = 0.0,
-    draws_a: npt.ArrayLike = 1,
-    draws_b: npt.ArrayLike = 1,
-) -> F64:
-    """Variance of one item's measured difference: omega_d^2 + sigma_A^2 / K_A + sigma_B^2 / K_B.
-
-    Raises ValueError for a negative variance or fewer than one draw.
-    """
-    parts = [_not_negative(value, name) for value, name in
-             ((between, "between"), (within_a, "within_a"), (within_b, "within_b"))]  # fmt: skip
-    draws = [np.asarray(count, dtype=np.float64) for count in (draws_a, draws_b)]
-    if not all((count >= 1).all() for count in draws):
-        raise ValueError("draws_a and draws_b must be at least 1")
-    return np.asarray(parts[0] + parts[1] / draws[0] + parts[2] / draws[1], dtype=np.float64)
-
-
 def discordant_variance(discordant: npt.ArrayLike, difference: npt.ArrayLike = 0.0) -> F64:
     """Variance of a difference of right-or-wrong answers: the discordant share less difference^2.
 
@@ -89,8 +69,8 @@ def items_for_difference(
 
     Raises ValueError for a difference of 0, a negative variance, or a level or power outside (0, 1).
     """
-    delta = _not_zero(difference, "difference")
-    return _whole(_critical(level, power) ** 2 * _not_negative(variance, "variance") / (delta * delta))
+    delta = _finite(difference, "difference", "0")
+    return _whole(_critical(level, power) ** 2 * _finite(variance, "variance") / (delta * delta))
 
 
 def smallest_visible_difference(
@@ -100,7 +80,7 @@ def smallest_visible_difference(
     items = np.asarray(n, dtype=np.float64)
     if not (items >= 1).all():
         raise ValueError("n must be at least 1")
-    return np.asarray(_critical(level, power) * np.sqrt(_not_negative(variance, "variance") / items))
+    return np.asarray(_critical(level, power) * np.sqrt(_finite(variance, "variance") / items))
 
 
 def items_for_half_width(
@@ -108,9 +88,9 @@ def items_for_half_width(
 ) -> npt.NDArray[np.int64]:
     """Items with which one mean is known to +-half_width: z^2 variance / half_width^2."""
     check_level(level)
-    width = _not_zero(half_width, "half_width")
+    width = _finite(half_width, "half_width", "0")
     z = normal_quantile(0.5 + level / 2)
-    return _whole(z * z * _not_negative(variance, "variance") / (width * width))
+    return _whole(z * z * _finite(variance, "variance") / (width * width))
 
 
 def best_draws(within: float, between: float, *, per_item: float, per_draw: float, most: int) -> int:
@@ -267,17 +247,10 @@ def _critical(level: float, power: float) -> float:
     return normal_quantile(0.5 + level / 2) + normal_quantile(power)
 
 
-def _not_negative(value: npt.ArrayLike, name: str) -> F64:
+def _finite(value: npt.ArrayLike, name: str, barred: str = "negative") -> F64:
     array = np.asarray(value, dtype=np.float64)
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"{name} must be finite and not negative")
-    return array
-
-
-def _not_zero(value: npt.ArrayLike, name: str) -> F64:
-    array = np.asarray(value, dtype=np.float64)
-    if not (np.isfinite(array) & (array != 0)).all():
-        raise ValueError(f"{name} must be finite and not 0")
+    if not (np.isfinite(array) & (array != 0 if barred == "0" else array >= 0)).all():
+        raise ValueError(f"{name} must be finite and not {barred}")
     return array
 
 

@@ -13,6 +13,11 @@ weighs what the pairs have in common; the intervals themselves hold whatever it 
 
 The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level, with
 the pair's own degrees of freedom. Pairs without spread count as if they were independent of all others, which is the worst case.
+
+`rank_sets`: a rank read off point estimates says nothing of chance. Mogstad, Romano, Shaikh & Wilhelm (2024, "Inference for ranks
+with applications to mobility across neighbourhoods and academic achievement across countries") turn simultaneous
+intervals of the pairwise differences into sets of ranks: a model's best rank is one more than the number of models
+that are significantly better, its worst leaves out those that are significantly worse.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +42,7 @@ from evalwright.statistics.pairwise import (
     checked_missing,
     common_differences,
     common_influences,
+    grouped,
 )
 from evalwright.statistics.units import F64, I64, Clusters, Range, check_range, cluster_codes, cluster_ids
 
@@ -166,8 +173,7 @@ def _covariance(rows: F64, codes: I64 | None) -> F64:
 
 def _cluster_totals(residuals: F64, codes: I64) -> F64:
     """Sums over clusters, (models, clusters)."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    order, starts = grouped(codes)
     totals: F64 = np.add.reduceat(residuals[:, order], starts, axis=1)
     return totals
 
@@ -370,3 +376,32 @@ def middle_filled(rows: F64, missing: Bools, found: AllPairs, value_range: Range
     filled = (found.worst.difference - found.worst.difference.T) / 2
     np.fill_diagonal(filled, 0.0)
     return np.where(missing, sum(value_range) / 2, rows), filled
+
+
+# -- ranks ---------------------------------------------------------------------------------------------------
+
+
+class RankSets(NamedTuple):
+    """The ranks `low`..`high` (models,) that each model can have; 1 is the best.
+
+    Models of the same true score share ranks: every rank that some order of them would give is a true one.
+    """
+
+    low: I64
+    high: I64
+
+
+def rank_sets(
+    differences: SimultaneousDifferences, *, simultaneous: bool = True, higher_is_better: bool = True
+) -> RankSets:
+    """rank(j) in [1 + #{k significantly better}, M - #{k significantly worse}] (Mogstad, Romano, Shaikh & Wilhelm 2024).
+
+    `simultaneous`: True for a whole leaderboard: all sets hold all true ranks together with probability `level`. False for
+    one model chosen beforehand, whose set is narrower because only its own M - 1 differences must hold. A pair without an
+    answer (nan) never differs significantly.
+    """
+    low = differences.low if simultaneous else differences.own_low
+    high = differences.high if simultaneous else differences.own_high
+    above, below = low > 0, high < 0  # the row's model scores significantly more, significantly less
+    better, worse = (below, above) if higher_is_better else (above, below)
+    return RankSets(1 + np.count_nonzero(better, axis=1), len(low) - np.count_nonzero(worse, axis=1))

@@ -71,27 +71,20 @@ def simultaneous_macro(
     check_level(level)
     if not parts:
         raise ValueError("an average needs at least one task")
-    tasks = [checked_scores(scores, clusters, value_range, draws) for scores, clusters in parts]
-    models = len(tasks[0][0])
-    if any(len(rows) != models for rows, _ in tasks):
+    tasks, found, filled = list[F64](), list[AllPairs](), list[tuple[F64, F64]]()
+    for (scores, clusters), which in zip(parts, missing or [None] * len(parts), strict=True):
+        rows, codes = checked_scores(scores, clusters, value_range, draws)
+        failed = checked_missing(which, rows)
+        tasks.append(rows)
+        found.append(common_differences(rows, codes, value_range, failed))
+        filled.append(middle_filled(rows, failed, found[-1], value_range))
+    if len({len(rows) for rows in tasks}) > 1:
         raise ValueError("every task must have a row for the same models")
-    lost = [
-        checked_missing(which, rows)
-        for which, (rows, _) in zip(missing or [None] * len(tasks), tasks, strict=True)
-    ]
-    found = [
-        common_differences(rows, codes, value_range, failed)
-        for (rows, codes), failed in zip(tasks, lost, strict=True)
-    ]
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
     share = share / share.sum()
     units, rng = _units(parts), np.random.default_rng(seed)
-    every = _mean_of(found, [rows for rows, _ in tasks], units, share, level)
-    filled = [
-        middle_filled(rows, failed, one, value_range)
-        for (rows, _), failed, one in zip(tasks, lost, found, strict=True)
-    ]
-    influences = _influences(filled, units, share, np.triu_indices(models, 1), rng)
+    every = _mean_of(found, tasks, units, share, level)
+    influences = _influences(filled, units, share, np.triu_indices(len(tasks[0]), 1), rng)
     method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
     return assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
 
@@ -188,11 +181,7 @@ class _PairSums:
 
 
 def _influences(
-    tasks: Sequence[tuple[F64, F64]],
-    units: Sequence[I64],
-    share: F64,
-    pairs: Pairs,
-    rng: np.random.Generator,
+    tasks: Sequence[tuple[F64, F64]], units: Sequence[I64], share: F64, pairs: Pairs, rng: np.random.Generator
 ) -> F32:
     """tasks: scores and their differences. Influences of groups of units, the same in all tasks, and of each model's own small part in each: (groups and models, pairs)."""
     size = 1 + max(int(own.max(initial=-1)) for own in units)

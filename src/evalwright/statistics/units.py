@@ -8,6 +8,7 @@ Everything that has a standard error gets it from here.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,29 +28,38 @@ Clusters = npt.ArrayLike | None
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
-    """Scored items: `scores` (n, draws; nan = missing draw), `means` (n,), cluster codes 0..G-1 (n,) or None.
+class KeptItems:
+    """The n items that say something, how many others were left out, and the clusters of the former."""
 
-    `codes` is None where every item is a cluster of its own. `n_missing` counts items without a single draw,
-    which are not among the rows. `n_draws` counts the scores there are.
-    """
-
-    scores: F64
-    means: F64
+    n: int
+    n_left_out: int
     codes: I64 | None
     n_clusters: int | None
-    n_missing: int
-    n_draws: int
-
-    @property
-    def n(self) -> int:
-        """Scored items."""
-        return len(self.means)
 
     @property
     def size(self) -> int:
         """Independent units: clusters where there are any, else items."""
         return self.n if self.n_clusters is None else self.n_clusters
+
+    def estimate(
+        self, value: float, low: float, high: float, level: float, error: float | None, method: str
+    ) -> Estimate:
+        """A number of these items, which its interval never leaves out."""
+        low, high = min(low, value), max(high, value)
+        return Estimate(value, low, high, level, self.n, self.n_left_out, self.n_clusters, error, method)
+
+    def nothing(self, level: float, method: str) -> Estimate:
+        """No number, and why."""
+        return self.estimate(math.nan, math.nan, math.nan, level, None, method)
+
+
+@dataclass(frozen=True, slots=True)
+class Units(KeptItems):
+    """Scored items: `scores` (n, draws; nan = missing draw), `means` (n,), and how many scores there are. Left out: items without a draw."""
+
+    scores: F64
+    means: F64
+    n_draws: int
 
 
 class VarianceComponents(NamedTuple):
@@ -75,7 +85,7 @@ def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
         ids = None if ids is None else ids[scored]
     means = row_means(scores)
     codes, n_clusters = cluster_codes(ids)
-    return Units(scores, means, codes, n_clusters, n_missing, int(counts.sum()))
+    return Units(len(means), n_missing, codes, n_clusters, scores, means, int(counts.sum()))
 
 
 def row_means(scores: F64) -> F64:
@@ -136,6 +146,13 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
     return ids.astype(np.int64, copy=False)
 
 
+def named_clusters(names: Iterable[str]) -> I64 | None:
+    """A number for each item's cluster by its name, "" for an item that is alone; None where all are."""
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(name or f"\0{place}", len(numbers)) for place, name in enumerate(names)]
+    return np.array(codes, np.int64) if len(numbers) < len(codes) else None
+
+
 def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
     """Ids renumbered 0..G-1, and G; (None, None) if there are none or every item is a cluster of its own."""
     if ids is None or len(ids) == 0:
@@ -158,32 +175,6 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
 def kept_codes(clusters: Clusters, kept: Bools) -> tuple[I64 | None, int | None]:
     """The codes of the items that are `kept` (n,), and how many clusters they are in, as `cluster_codes`."""
     return cluster_codes(None if clusters is None else cluster_ids(clusters, len(kept))[kept])
-
-
-@dataclass(frozen=True, slots=True)
-class KeptItems:
-    """The n items that say something, how many others were left out, and the clusters of the former."""
-
-    n: int
-    n_left_out: int
-    codes: I64 | None
-    n_clusters: int | None
-
-    @property
-    def size(self) -> int:
-        """Independent units: clusters where there are any, else items."""
-        return self.n if self.n_clusters is None else self.n_clusters
-
-    def estimate(
-        self, value: float, low: float, high: float, level: float, error: float | None, method: str
-    ) -> Estimate:
-        """A number of these items, which its interval never leaves out."""
-        low, high = min(low, value), max(high, value)
-        return Estimate(value, low, high, level, self.n, self.n_left_out, self.n_clusters, error, method)
-
-    def nothing(self, level: float, method: str) -> Estimate:
-        """No number, and why."""
-        return self.estimate(math.nan, math.nan, math.nan, level, None, method)
 
 
 class Spread(NamedTuple):

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 from evalwright import Generate, Pacing, Run, ScriptedModel, UsageError, evaluate, score_run
-from evalwright.analysis.judge_validation.calibration import (
-    calibrate_difference,
-    calibrate_judge,
-)
+from evalwright.analysis.judge_validation.calibration import calibrate_difference, calibrate_judge
 from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set, sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import Overloaded

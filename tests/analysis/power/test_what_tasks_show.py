@@ -15,9 +15,7 @@ from evalwright import Run, ScriptedModel, Task, evaluate, plan
 from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.power.forecasts import Forecast, TaskForecast
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
-from evalwright.statistics import (
-    wilson,
-)
+from evalwright.statistics import wilson
 from evalwright.statistics.power import difference_variance
 from evalwright.statistics.units import variance_components
 from evalwright.tasks.loading import task_from_definition

@@ -163,27 +163,14 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
         rewritten = padded([[one.score for one in chosen[place]] for place in places])
         return items.matrix(places), rewritten, groups.codes(places) if clustered else None
 
-    original, rewritten, clusters = scores(False)
-    control_original, control_rewritten, control_clusters = scores(True)
-    limits = items.value_range
-    check = None
-    if len(original) and len(control_original):
+    *seen, clusters = scores(False)
+    *unseen, control_clusters = scores(True)
+    limits, check = items.value_range, None
+    if len(seen[0]) and len(unseen[0]):
         check = contamination_check(
-            original,
-            rewritten,
-            control_original,
-            control_rewritten,
-            clusters=clusters,
-            control_clusters=control_clusters,
-            value_range=limits,
+            *seen, *unseen, clusters=clusters, control_clusters=control_clusters, value_range=limits
         )
     every = [one for several in chosen.values() for one in several]
-    return Drop(
-        items.task,
-        items.metric,
-        kind,
-        len(every),
-        sum(not one.checked for one in every),
-        compare_paired(original, rewritten, clusters=clusters, value_range=limits),
-        check,
-    )
+    drop = compare_paired(*seen, clusters=clusters, value_range=limits)
+    unchecked = sum(not one.checked for one in every)
+    return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)

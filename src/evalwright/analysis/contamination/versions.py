@@ -78,11 +78,7 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
     by_content: dict[str, list[str]] = {}
     for name in new:
         by_content.setdefault(_hash(after[name]), []).append(name)
-    renamed = []
-    for name in gone:
-        same = by_content.get(_hash(before[name]))
-        if same:
-            renamed.append((name, same.pop(0)))
+    renamed = [(name, same.pop(0)) for name in gone if (same := by_content.get(_hash(before[name])))]
     moved_from, moved_to = ({pair[side] for pair in renamed} for side in (0, 1))
     changed = tuple(
         _change(name, parts, after[name])

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.panels import RecordedJudge, judges_of
+from evalwright.analysis.judge_validation.probes import look_for
 from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, Records, log_lengths
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
@@ -30,7 +32,6 @@ from evalwright.statistics import (
 
 LENGTH_RATIO = "log length ratio"
 """The part of a score of two answers that says how much longer the one is (`judge-pair`)."""
-_POSITION = (ANSWER_FIRST, ANSWER_SECOND)
 F64 = NDArray[np.float64]
 
 
@@ -84,37 +85,24 @@ def judge_biases(runs: Sequence[Run], *, scorer: str = "", level: float = 0.95) 
     found: dict[tuple[str, str], list[tuple[Run, _Table]]] = {}
     for run in runs:
         # What rules decided for the most part is not a judge's.
-        mixed = {
-            one["name"]
-            for task in run.data["tasks"]
-            for one in task["scorers"]
-            if "undecided" in one["options"]
-        }
+        scorers = [one for task in run.data["tasks"] for one in task["scorers"]]
+        mixed = {one["name"] for one in scorers if "undecided" in one["options"]}
         judges = [one for one in judges_of(run, scorer) if one.scorer not in mixed]
-        names = (*_POSITION, LENGTH_RATIO)
-        wanted = {
-            *names,
-            "score",
-            *(f"{one.part} {name}" for one in judges for name in names),
-            *(one.part for one in judges),
-        }
-        records = Records(run, parts=tuple(wanted - {""}))
+        roles = [one.part for one in judges if one.part]
+        names = (ANSWER_FIRST, ANSWER_SECOND, LENGTH_RATIO)
+        of_roles = (f"{role} {name}" for role in roles for name in names)
+        records = Records(run, parts=tuple({*names, "score", *roles, *of_roles}))
         for one in judges:
             table = _table(one, records)
             if not np.isnan(table.values).all():
                 found.setdefault((one.name, one.scorer), []).append((run, table))
     if not found:
         raise ConfigurationError("No score of these runs is a judge's, so there is no bias to look for.")
-    return [
-        _bias(
-            judge,
-            name,
-            own,
-            [each for (_, other), each in found.items() if other == name and each is not own],
-            level,
-        )
-        for (judge, name), own in found.items()
-    ]
+    out = []
+    for (judge, name), own in found.items():
+        others = [each for (_, other), each in found.items() if other == name and each is not own]
+        out.append(_bias(judge, name, own, others, level))
+    return out
 
 
 def _table(judge: RecordedJudge, records: Records) -> _Table:
@@ -125,17 +113,9 @@ def _table(judge: RecordedJudge, records: Records) -> _Table:
     ratio, lengths = part(LENGTH_RATIO), records.lengths
     pairs = not np.isnan(ratio).all() or not np.isnan(part(ANSWER_FIRST)).all()
     verdicts = values if pairs else np.where(np.isnan(values), np.nan, values >= judge.threshold)
-    return _Table(
-        judge.run.model == judge.name,
-        pairs,
-        records.ints("keys"),
-        records.ints("clusters"),
-        values,
-        verdicts,
-        ratio if pairs else log_lengths(lengths),
-        part(ANSWER_FIRST),
-        part(ANSWER_SECOND),
-    )
+    shown = ratio if pairs else log_lengths(lengths), part(ANSWER_FIRST), part(ANSWER_SECOND)
+    keys, clusters = records.ints("keys"), records.ints("clusters")
+    return _Table(judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *shown)
 
 
 def _bias(
@@ -151,14 +131,6 @@ def _bias(
         return np.concatenate([getattr(table, name) for table in tables])
 
     clusters = joined("clusters")
-    unknown: dict[str, str] = {}
-
-    def tried(name: str, probe: Any) -> Any:
-        try:
-            return probe()
-        except ValueError as error:
-            unknown[name] = str(error)
-            return None
 
     def length() -> LengthProbe:
         verdicts = joined("verdicts")
@@ -172,16 +144,11 @@ def _bias(
             raise ValueError("no score has verdicts in both orders, as those of judge-pair do")
         return swap_consistency(first, second, clusters=clusters, level=level)
 
-    return JudgeBias(
-        judge,
-        scorer,
-        tuple(run.id for run, _ in own),
-        int((~np.isnan(joined("values"))).sum()),
-        tried("length", length),
-        tried("position", position),
-        tried("self_preference", lambda: _self_preference(own, others, level)),
-        unknown,
-    )
+    preference = partial(_self_preference, own, others, level)
+    found, unknown = look_for({"length": length, "position": position, "self_preference": preference})
+    results = found.get("length"), found.get("position"), found.get("self_preference")
+    n = int((~np.isnan(joined("values"))).sum())
+    return JudgeBias(judge, scorer, tuple(run.id for run, _ in own), n, *results, unknown)
 
 
 def _self_preference(

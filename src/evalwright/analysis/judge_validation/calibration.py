@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,19 +109,9 @@ def calibrate_judge(
     files = read_label_files(label_files)
     evidence = gather(run, files, sets_of(files, [run]), scorer)
     verdicts, drawn, clusters = evidence.verdicts, evidence.drawn, evidence.verdicts.clusters
-
-    def score(judge_weight: float | None) -> JudgeCorrection:
-        return corrected_mean(
-            evidence.judge,
-            evidence.human,
-            clusters=clusters,
-            strata=evidence.strata,
-            judge_weight=judge_weight,
-            level=level,
-        )
-
+    of_mean = partial(corrected_mean, evidence.judge, evidence.human, strata=evidence.strata)
     alone, corrected = alone_and_corrected(
-        score,
+        partial(of_mean, clusters=clusters, level=level),
         f"None of the labelled answers has a verdict of '{verdicts.scorer}': label others, or name another scorer.",
     )
     faults, unknown = look_for_faults(evidence)
@@ -156,11 +147,11 @@ def _own_score(evidence: Evidence, level: float) -> Estimate:
 
 
 def alone_and_corrected(
-    score: Callable[[float | None], JudgeCorrection], nothing: str
+    score: Callable[..., JudgeCorrection], nothing: str
 ) -> tuple[JudgeCorrection, JudgeCorrection]:
     """The score by labels alone (judge weight 0) and corrected. Raises ConfigurationError; `nothing`: without any label."""
     try:
-        alone, corrected = score(0.0), score(None)
+        alone, corrected = score(judge_weight=0.0), score()
     except ValueError as error:
         raise ConfigurationError(f"These labels are not enough: {error}.") from error
     if not corrected.n_labels:
@@ -278,21 +269,10 @@ def calibrate_difference(
     judge_b, human_b = second.judge[in_b], second.human[in_b]
     clusters = first.verdicts.clusters[in_a]
     strata = None if first.strata is None else first.strata[in_a]
-
-    def score(judge_weight: float | None) -> JudgeCorrection:
-        return corrected_difference(
-            judge_a,
-            human_a,
-            judge_b,
-            human_b,
-            clusters=clusters,
-            strata=strata,
-            judge_weight=judge_weight,
-            level=level,
-        )
-
+    score = partial(corrected_difference, judge_a, human_a, judge_b, human_b)
     alone, corrected = alone_and_corrected(
-        score, "No item has labels for the answers of both runs: label both rows of an item."
+        partial(score, clusters=clusters, strata=strata, level=level),
+        "No item has labels for the answers of both runs: label both rows of an item.",
     )
     excess = (judge_a - human_a) - (judge_b - human_b)
     favour = weighted_mean(excess, judge_a - judge_b, clusters, strata, (-2.0, 2.0), level)

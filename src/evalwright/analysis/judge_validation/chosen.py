@@ -72,15 +72,12 @@ def beside_chosen(run: Run, files: Sequence[LabelFile], scorer: str = "") -> Cho
             labellers[label.labeller] = labellers.get(label.labeller, 0) + 1
     if not said:
         raise ConfigurationError("No answer has a label yet. Write 1 or 0 into the column 'label'.")
-    found = [
-        ChosenAnswer(
-            *answer,
-            float(verdicts.values[places[hashed("{}\0{}\0{}".format(*answer))]]),
-            sum(given) / len(given),
-        )
-        for answer, given in said.items()
-    ]
+    found = []
+    for answer, given in said.items():
+        verdict = verdicts.values[places[hashed("{}\0{}\0{}".format(*answer))]]
+        found.append(ChosenAnswer(*answer, float(verdict), sum(given) / len(given)))
     judged = [one for one in found if not math.isnan(one.judge)]
+    apart = [one for one in judged if one.judge != one.people]
     return ChosenLabels(
         run=run.id,
         scorer=verdicts.scorer,
@@ -90,10 +87,5 @@ def beside_chosen(run: Run, files: Sequence[LabelFile], scorer: str = "") -> Cho
         higher=sum(one.judge > one.people for one in judged),
         lower=sum(one.judge < one.people for one in judged),
         labellers=labellers,
-        apart=tuple(
-            sorted(
-                (one for one in judged if one.judge != one.people),
-                key=lambda one: -abs(one.judge - one.people),
-            )
-        ),
+        apart=tuple(sorted(apart, key=lambda one: -abs(one.judge - one.people))),
     )

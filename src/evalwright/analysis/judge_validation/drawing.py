@@ -266,10 +266,7 @@ def _sheet_row(row: Mapping[str, Any], name: str) -> SheetRow:
     targets = targets or [choices[place] for place in row.get("gold", ()) if place < len(choices)]
     return SheetRow(
         row=name,
-        task=str(row["task"]),
-        id=str(row["id"]),
-        draw=str(row["draw"]),
-        input=str(row["input"]),
+        **{part: str(row[part]) for part in ("task", "id", "draw", "input")},
         choices="\n".join(choices),
         context="\n\n".join(f"[{passage['id']}] {passage['text']}" for passage in row.get("passages", ())),
         reference=" | ".join(targets),

@@ -149,22 +149,14 @@ def _labels(rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str) ->
         where = f"{path}, line {line}"
         name = cells.get("row", "").strip().lstrip("'")
         found = ROW_NAME.fullmatch(name)
-        labeller = " ".join(cells.get("labeller", "").split()).lstrip("'")
+        labeller = " ".join(cells.get("labeller", "").split()).lstrip("'") or own
         answer = None if name else _answer(cells)
-        if answer:
-            yield Label("", -1, _value(cells.get("label", ""), where), labeller or own, where, answer)
-            continue
-        if not found or int(found[2]) < 1:
+        drawn = (found[1].lower(), int(found[2]) - 1) if found else ("", -1)
+        if not answer and drawn[1] < 0:
             raise ConfigurationError(
                 f"{where}: '{_short(name)}' in the column 'row' is not a row of a labelling set (such as s0a1b2c3d-007)."
             )
-        yield Label(
-            set=found[1].lower(),
-            number=int(found[2]) - 1,
-            value=_value(cells.get("label", ""), where),
-            labeller=labeller or own,
-            where=where,
-        )
+        yield Label(*drawn, _value(cells.get("label", ""), where), labeller, where, answer)
 
 
 def _answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,16 @@ class GradedAgreement(Plain):
 
 def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
     """Results of the probes by name, and for the others the reason why there is none."""
+    return look_for({name: partial(probe, evidence) for name, probe in PROBES.items()})
+
+
+def look_for(probes: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The same of any probes."""
     found: dict[str, Any] = {}
     unknown: dict[str, str] = {}
-    for name, probe in PROBES.items():
+    for name, probe in probes.items():
         try:
-            found[name] = probe(evidence)
+            found[name] = probe()
         except ValueError as error:
             unknown[name] = str(error)
     return found, unknown
@@ -192,9 +198,7 @@ def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
     return rows
 
 
-def _single_labels(
-    evidence: Evidence,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def _single_labels(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Verdict, label and cluster for each label: an item that two people saw stands there twice, in one cluster."""
     rows = _rows_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
@@ -209,9 +213,7 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
     return log_lengths(lengths)
 
 
-def _probabilities(
-    evidence: Evidence,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+def _probabilities(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """What the judge takes for the chance that an answer is right, and whether a person called it right, by label."""
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_rows_of_labels(evidence)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -90,15 +91,12 @@ def _pair(
         return None
     plain = Design(pairs, asked, aim.level, aim.power)
     one, other, codes = _scores(task, a, b, sources)
-    design = Design(
-        pairs,
-        asked,
-        aim.level,
-        aim.power,
-        variance_parts(one, other, clusters=codes, level=aim.level),
-        seen - plain.visible(asked),
-        max(0.0, (made.high - made.low) / 2 - plain.half_width(asked)),
-        more_clustered(values[0] - values[1], ids, clusters),
+    design = replace(
+        plain,
+        parts=variance_parts(one, other, clusters=codes, level=aim.level),
+        unknown=seen - plain.visible(asked),
+        wider=max(0.0, (made.high - made.low) / 2 - plain.half_width(asked)),
+        clusters=more_clustered(values[0] - values[1], ids, clusters),
     )
     return MeasuredPair(f"{a.run.label} and {b.run.label}", matrix, made, design)
 

@@ -16,7 +16,7 @@ from evalwright.analysis.power.variances import ASSUMED, Variances
 from evalwright.core.tasks import Task
 from evalwright.models.base import LocalModel
 from evalwright.runs.measurements import Measured
-from evalwright.statistics.power import best_draws, paired_variance, smallest_visible_difference
+from evalwright.statistics.power import best_draws, smallest_visible_difference
 from evalwright.statistics.units import variance_components
 
 MOST_DRAWS = 64
@@ -88,10 +88,7 @@ def _within(
 
 
 def _best(
-    spread: Variances,
-    sources: Sequence[Measured],
-    models: Sequence[ModelBasis],
-    assumed: Mapping[str, float],
+    spread: Variances, sources: Sequence[Measured], models: Sequence[ModelBasis], assumed: Mapping[str, float]
 ) -> Amount:
     """The draws that make one model's mean the most precise for the money."""
     per_item, per_draw, said = _costs(models)
@@ -127,9 +124,7 @@ def _needed(
 ) -> Amount:
     """The draws of both models with which all items show the difference."""
     draws = np.arange(1, MOST_DRAWS + 1)
-    variance = paired_variance(
-        between, within_a=within[0], within_b=within[:2][-1], draws_a=draws, draws_b=draws
-    )
+    variance = between + within[0] / draws + within[:2][-1] / draws
     design = spread.design.value or 1.0
 
     def seen(variance: Any) -> Any:

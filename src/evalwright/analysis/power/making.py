@@ -11,9 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from evalwright.analysis.power.designs import (
     MeasuredPair,
     designs_of,
@@ -52,6 +49,7 @@ from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width
 from evalwright.statistics.power import least_visible_difference
+from evalwright.statistics.units import named_clusters
 from evalwright.strategies.generate import TARGET
 
 _HALF = 0.5
@@ -155,7 +153,7 @@ def _task(
     measured = [_of_task(source, task.name) for source in sources]
     metric = _metric(task, measured)
     bounded = metric in BOUNDED
-    clusters = _clusters(task)
+    clusters = named_clusters(sample.cluster for sample in task.samples)
     alike = [source.tasks[task.name] for source in of_one_prompt(task.name, sources)]
     spread = variances_of(bounded, clusters, alike, aim)
     pair = measured_pair(task.name, sources, clusters, aim)
@@ -269,16 +267,6 @@ def _basis(
     )
 
 
-def _clusters(task: Task) -> NDArray[np.int64] | None:
-    """A cluster code per item; None where every item is alone."""
-    names: dict[str, int] = {}
-    codes = [
-        names.setdefault(sample.cluster or f"\0{place}", len(names))
-        for place, sample in enumerate(task.samples)
-    ]
-    return np.array(codes, dtype=np.int64) if len(names) < len(codes) else None
-
-
 def _product(a: Amount, b: Amount) -> Amount:
     """Two amounts multiplied, bounds with bounds."""
     if a.value is None or b.value is None:
@@ -304,16 +292,11 @@ def _overall(tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None]
         now = math.hypot(*(pair.made.smallest_visible_difference for pair in known))
         basis = f"the comparison of {known[0].names}"
 
-        def seen(end: Callable[[Amount], float | None]) -> float:
-            return (
-                made.smallest_visible_difference
-                * math.hypot(*(end(task.visible_paired) or 0.0 for task in tasks))
-                / now
-            )
+        def seen(end: str) -> float:
+            own = math.hypot(*(getattr(task.visible_paired, end) or 0.0 for task in tasks))
+            return made.smallest_visible_difference * own / now
 
-        return Amount(
-            seen(lambda one: one.value), seen(lambda one: one.least), seen(lambda one: one.most), basis
-        )
+        return Amount(seen("value"), seen("least"), seen("most"), basis)
     parts = [
         _product(task.paired_variance, task.design_effect).times(1 / (task.n_total * len(tasks) ** 2))
         for task in tasks

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalwright.analysis.task_checks.material import requests_of
+from evalwright.analysis.task_checks.material import all_requests
 from evalwright.core.errors import EvalwrightError, MissingExtra, TaskError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.tasks import Task
@@ -56,7 +56,8 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
     reader, counted_by = _reader(model)
     requests, tokens, most, unread = [], [], [], 0
     limited, stored = True, 0
-    for asked in run_blocking(lambda: _requests(task, places)):
+    # What cannot be asked will fail in the run too, and `tasks check` says why.
+    for asked, _ in run_blocking(lambda: all_requests(task, [task.samples[place] for place in places])):
         try:
             if not asked:
                 raise TaskError("no request is sent")
@@ -90,18 +91,6 @@ def _reader(model: Model) -> tuple[Reader | None, str]:
         why = f" ({error})"
     guessed = f"estimated at {BYTES_PER_TOKEN[0]:g} characters a token{why}"
     return reader, guessed if reader is None else "counted by its tokenizer"
-
-
-async def _requests(task: Task, places: Sequence[int]) -> list[list[Request]]:
-    out: list[list[Request]] = []
-    for place in places:
-        try:
-            out.append(await requests_of(task, task.samples[place]))
-        except TaskError:
-            raise
-        except Exception:
-            out.append([])  # this item will fail in the run too, and `tasks check` says why
-    return out
 
 
 def _tokens(request: Request, reader: Reader | None) -> float:

@@ -46,15 +46,9 @@ def known_price(model: Model) -> Price | None:
 def usage_of(known: ModelBasis, n_answers: int, n_all: int, aim: Aim) -> ModelForecast:
     """What `n_answers` answers of one model to one task take, out of the `n_all` that the whole task would."""
     into, out = _input_tokens(known, n_all, aim.level), _output_tokens(known, n_all, aim)
-    requests = _requests(known, n_all, aim.level).times(n_answers)
-    return ModelForecast(
-        requests,
-        into.times(n_answers),
-        out.times(n_answers),
-        _money(known, into, out, n_all, aim.level).times(n_answers),
-        _seconds(known, requests),
-        known.prompts.stored,
-    )
+    of_one = _requests(known, n_all, aim.level), into, out, _money(known, into, out, n_all, aim.level)
+    requests, into, out, money = (amount.times(n_answers) for amount in of_one)
+    return ModelForecast(requests, into, out, money, _seconds(known, requests), known.prompts.stored)
 
 
 def add_up(usages: Sequence[ModelForecast]) -> ModelForecast:
@@ -93,10 +87,8 @@ def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Am
     found = mean_interval(values, value_range=None, level=level)
     # Of N, n of which were drawn without replacement, only the others are unknown: the variance gets 1 - n / N (Cochran 1977, chapter 2).
     factor = 1.0 if n_all is None else math.sqrt(max(0.0, 1.0 - found.n / max(n_all, len(values), 1)))
-    low, high = (
-        found.value - factor * (found.value - found.low),
-        found.value + factor * (found.high - found.value),
-    )
+    low = found.value - factor * (found.value - found.low)
+    high = found.value + factor * (found.high - found.value)
     if math.isnan(low) or low == high:
         return Amount(found.value, basis=basis)
     return Amount(found.value, max(0.0, low), high, basis)

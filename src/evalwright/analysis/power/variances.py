@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,7 @@ class Variances:
     half: Amount | None
 
 
-@dataclass(frozen=True, slots=True)
-class CommonItems:
+class CommonItems(NamedTuple):
     """Items that two runs both have, in the order of the first: scores (n,) of each, and cluster codes or None."""
 
     a: NDArray[np.float64]
@@ -54,31 +54,25 @@ class CommonItems:
     clusters: NDArray[np.int64] | None
     names: str
 
-    @classmethod
-    def of(cls, a: Measured, b: Measured) -> CommonItems:
-        """Those of two runs."""
-        places = {name: place for place, name in enumerate(b.ids)}
-        left = np.array([place for place, name in enumerate(a.ids) if name in places], dtype=np.int64)
-        right = np.array([places[name] for name in a.ids if name in places], dtype=np.int64)
-        codes = None if a.clusters is None else a.clusters[left]
-        return cls(a.means[left], b.means[right], codes, f"{a.run.label} and {b.run.label}")
+
+def _common_items(a: Measured, b: Measured) -> CommonItems:
+    places = {name: place for place, name in enumerate(b.ids)}
+    both = [(place, places[name]) for place, name in enumerate(a.ids) if name in places]
+    left, right = np.array(both, dtype=np.int64).reshape(-1, 2).T
+    codes = None if a.clusters is None else a.clusters[left]
+    return CommonItems(a.means[left], b.means[right], codes, f"{a.run.label} and {b.run.label}")
 
 
 def variances_of(
     bounded: bool, clusters: NDArray[np.int64] | None, sources: Sequence[Measured], aim: Aim
 ) -> Variances:
     """The variances of a task. clusters: a code per item of the whole task, None where no clusters."""
-    commons = [CommonItems.of(a, b) for a, b in combinations(sources, 2)]
+    commons = [_common_items(a, b) for a, b in combinations(sources, 2)]
     score, single, half = _single(bounded, clusters, sources, aim)
     right_or_wrong = all(np.isin(one.means[~np.isnan(one.means)], (0.0, 1.0)).all() for one in sources)
-    return Variances(
-        score,
-        single,
-        _paired(bounded, commons, single, aim),
-        _design(clusters, sources, commons, aim),
-        bounded and "variance" not in aim.assumed and right_or_wrong,
-        half,
-    )
+    paired, design = _paired(bounded, commons, single, aim), _design(clusters, sources, commons, aim)
+    binary = bounded and "variance" not in aim.assumed and right_or_wrong
+    return Variances(score, single, paired, design, binary, half)
 
 
 def _on_items(n: int, names: str, aim: Aim) -> str:
@@ -149,15 +143,10 @@ def _paired(bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: 
         share = aim.assumed["discordant"]
         value = float(discordant_variance(share, min(aim.difference, share)))
         return Amount(value, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}")
-    found = []
+    found, span = [], (0.0, 1.0) if bounded else None
     for common in commons:
         limits = difference_variance(
-            common.a,
-            common.b,
-            aim.difference,
-            clusters=common.clusters,
-            value_range=(0.0, 1.0) if bounded else None,
-            level=aim.level,
+            common.a, common.b, aim.difference, clusters=common.clusters, value_range=span, level=aim.level
         )
         both = int(np.count_nonzero(~np.isnan(common.a - common.b)))
         amount = _amount(limits, _on_items(both, common.names, aim))
@@ -167,10 +156,7 @@ def _paired(bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: 
 
 
 def _design(
-    clusters: NDArray[np.int64] | None,
-    sources: Sequence[Measured],
-    commons: Sequence[CommonItems],
-    aim: Aim,
+    clusters: NDArray[np.int64] | None, sources: Sequence[Measured], commons: Sequence[CommonItems], aim: Aim
 ) -> Amount:
     if "design_effect" in aim.assumed:
         return Amount(aim.assumed["design_effect"], basis=ASSUMED)

@@ -113,23 +113,20 @@ def _without_key(part: dict[str, Any], place: str, allow_key_like: bool) -> dict
 def _check_fit(run: Run) -> None:
     configuration = run.data["configuration"]
     failed = sum(sum(task["failures"].values()) for task in run.data["tasks"])
-    for unfit, why in (
-        (
-            "imported" in configuration or "submission" in configuration,
-            "was imported: submit one that was made here",
-        ),
+    imported = "imported" in configuration or "submission" in configuration
+    partial = run.data.get("stopping") or run.data.get("scored_from") or run.part
+    for unfit, what, instead in (
+        (imported, "was imported", "one that was made here"),
         (
             configuration.get("overrides"),
-            "has overridden settings of its tasks: submit a run of the task as it is",
+            "has overridden settings of its tasks",
+            "a run of the task as it is",
         ),
-        (configuration.get("dialect"), "has another framework's tasks: submit a run of the task as it is"),
-        (
-            run.data.get("stopping") or run.data.get("scored_from") or run.part,
-            "is a shard, was stopped early or scored again: submit a whole run as it was made",
-        ),
+        (configuration.get("dialect"), "has another framework's tasks", "a run of the task as it is"),
+        (partial, "is a shard, was stopped early or scored again", "a whole run as it was made"),
     ):
         if unfit:
-            raise RunError(f"The run '{run.id}' {why}.")
+            raise RunError(f"The run '{run.id}' {what}: submit {instead}.")
     if failed:
         raise RunError(
             f"{failed} samples of the run '{run.id}' failed, and a submission is whole. Run the same command again: only "

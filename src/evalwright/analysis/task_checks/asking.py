@@ -100,8 +100,7 @@ def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, f
     found = material.preferred.get(scorer.name)
     if found is None:
         repeats = int(getattr(material.task.strategy, "repeats", 1) or 1)  # of each request, in a row
-        samples = [sample for sample in material.samples if sample.id not in material.broken]
-        pairs = [(sample, place) for sample in samples for place in range(len(sample.choices))]
+        pairs = [(sample, place) for sample in material.askable for place in range(len(sample.choices))]
         replies = {place: preferring(place, repeats) for _, place in pairs}
         values = worths(material, scorer, ((sample, replies[place]) for sample, place in pairs))
         found = [(sample, place, value) for (sample, place), value in zip(pairs, values, strict=True)]

@@ -61,10 +61,8 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     values = [sum(draws) / len(draws) for draws in read.values()]
     alone = len(clusters) == len(read)
     share = mean_interval(values, clusters=None if alone else [codes[name] for name in read])
-    told = (
-        f"{scorer.name} reads {points(share.value)}% of answers (95%: {points(share.low)} to {points(share.high)}%, "
-        f"n = {share.n})"
-    )
+    limits = f"95%: {points(share.low)} to {points(share.high)}%, n = {share.n}"
+    told = f"{scorer.name} reads {points(share.value)}% of answers ({limits})"
     told += f", {failed} more failed" if failed else ""
     told += f"; {cut} of those not read were cut at the token limit" if cut else ""
     bad = share.value < 1 - MOST_UNREAD

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_uppercase
 
-from evalwright.analysis.task_checks.asking import (
-    cited,
-    continuing,
-    preferences,
-    saying,
-    unjudged,
-    worths,
-)
+from evalwright.analysis.task_checks.asking import cited, continuing, preferences, saying, unjudged, worths
 from evalwright.analysis.task_checks.findings import Finding, checked, counted, fault, ok, quoted, skipped
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ScoringError
@@ -58,24 +51,20 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
 
 
 def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
-    samples = [one for one in material.samples if one.id not in material.broken]
+    samples = material.askable
     right = worths(material, scorer, ((one, continuing(True)) for one in samples))
     wrong = worths(material, scorer, ((one, continuing(False)) for one in samples))
     bad = [one.id for one, high, low in zip(samples, right, wrong, strict=True) if (high, low) != (1.0, 0.0)]
-    if bad:
-        text = f"a greedy target does not score 1, or another 0, on {counted(len(bad), 'sample')}"
-        yield fault(_CHECK, f"{scorer.name}: {text}", bad)
-    else:
-        yield ok(_CHECK, f"{scorer.name}: a target that greedy decoding gives scores 1, another 0")
+    text = f"a greedy target does not score 1, or another 0, on {counted(len(bad), 'sample')}"
+    faults = [fault(_CHECK, f"{scorer.name}: {text}", bad)] if bad else []
+    yield from checked(
+        _CHECK, faults, f"{scorer.name}: a target that greedy decoding gives scores 1, another 0"
+    )
 
 
 def _texts(material: Material, scorer: Scorer) -> Finding:
-    forms = [
-        (sample, form)
-        for sample in material.samples
-        if sample.targets and sample.id not in material.broken
-        for form in gold_forms(material, sample)
-    ]
+    having = [sample for sample in material.askable if sample.targets]
+    forms = [(sample, form) for sample in having for form in gold_forms(material, sample)]
     values = worths(material, scorer, ((sample, saying(cited(sample, form))) for sample, form in forms))
     scored = list(zip(forms, values, strict=True))
     right = {sample.id for (sample, _), value in scored if value == 1.0}

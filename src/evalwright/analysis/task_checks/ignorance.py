@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,17 +55,12 @@ _FEW_LABELS = 5
 """Free answers are labels where each stands for so many samples on average."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedTask:
-    """A task whose answers can be judged, and its main scorer."""
+class JudgedTask(NamedTuple):
+    """A task whose answers can be judged, its main scorer, and the samples that can be asked."""
 
     material: Material
     scorer: Scorer
-
-    @property
-    def samples(self) -> list[Sample]:
-        """Those that can be asked."""
-        return [sample for sample in self.material.samples if sample.id not in self.material.broken]
+    samples: Sequence[Sample]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
         elif material.continues and not material.chooses:
             yield skipped(_CHECK, f"{material.task.name}: one continuation is scored: nothing to choose")
         else:
-            asked.append(JudgedTask(material, scorer))
+            asked.append(JudgedTask(material, scorer, material.askable))
     choosing = [one for one in asked if one.material.chooses]
     saying_so = [one for one in asked if not one.material.chooses and one.material.generates]
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,11 @@ class Material:
     preferred: dict[str, list[tuple[Sample, int, float]]] = field(default_factory=dict)
 
     @property
+    def askable(self) -> list[Sample]:
+        """The samples whose requests could be made."""
+        return [sample for sample in self.samples if sample.id not in self.broken]
+
+    @property
     def chooses(self) -> bool:
         """Whether every sample's options are compared by likelihood, or by the probabilities of a judge of pairs."""
         return bool(self.samples) and all(
@@ -80,21 +85,8 @@ def material_of(task: Task) -> Material:
     samples = tuple(task.samples)
     render = getattr(task.strategy, "render", None)
     renderer = render if hasattr(render, "question") else None
-    asked: list[tuple[Request, ...]] = []
-    broken: dict[str, str] = {}
-
-    async def read_all() -> None:
-        for sample in samples:
-            try:
-                asked.append(tuple(await requests_of(task, sample)))
-            except TaskError:
-                raise
-            except Exception as error:
-                asked.append(())
-                kind = "" if isinstance(error, EvalwrightError) else f"{type(error).__name__}: "
-                broken[sample.id] = f"{kind}{error}"
-
-    asyncio.run(read_all())
+    found = asyncio.run(all_requests(task, samples))
+    broken = {sample.id: why for sample, (_, why) in zip(samples, found, strict=True) if why}
     questions = [
         renderer.question(sample) if renderer and sample.id not in broken else sample.input
         for sample in samples
@@ -103,7 +95,7 @@ def material_of(task: Task) -> Material:
         task,
         samples,
         tuple(questions),
-        tuple(asked),
+        tuple(tuple(asked) for asked, _ in found),
         broken,
         renderer,
         str(task.metadata.get("dialect") or "") if renderer is None else "",
@@ -113,6 +105,20 @@ def material_of(task: Task) -> Material:
 def preview(task: Task, index: int) -> list[Request]:
     """The requests that a sample would send, exactly. What depends on an earlier reply shows a placeholder for it."""
     return asyncio.run(requests_of(task, task.samples[index]))
+
+
+async def all_requests(task: Task, samples: Iterable[Sample]) -> list[tuple[list[Request], str]]:
+    """The requests of each sample, or none and why. Raises TaskError where the task itself is wrong."""
+    out: list[tuple[list[Request], str]] = []
+    for sample in samples:
+        try:
+            out.append((await requests_of(task, sample), ""))
+        except TaskError:
+            raise
+        except Exception as error:
+            kind = "" if isinstance(error, EvalwrightError) else f"{type(error).__name__}: "
+            out.append(([], f"{kind}{error}" or "no reason is given"))
+    return out
 
 
 async def requests_of(task: Task, sample: Sample) -> list[Request]:

@@ -131,8 +131,7 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     reader = model.reader()
     if reader is None:
         yield skipped(
-            "context",
-            f"{model.name} has no tokenizer here, so it is unknown what fits into its context",
+            "context", f"{model.name} has no tokenizer here, so it is unknown what fits into its context"
         )
         return
     cut, short, twice = list[str](), list[str](), list[str]()

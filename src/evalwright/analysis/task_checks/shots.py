@@ -48,13 +48,12 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
             equal.append(sample.id)
         elif any(_gives_away(shot, wanted, sample) for shot in own):
             leaking.append(sample.id)
-    faults = []
-    for what, ids in (
-        ("is the question itself", equal),
-        ("contains the question or its whole answer", leaking),
-    ):
-        if ids:
-            faults.append(fault(_CHECK, f"a shot {what} in {counted(len(ids), 'sample')}", ids))
+    kinds = {"is the question itself": equal, "contains the question or its whole answer": leaking}
+    faults = [
+        fault(_CHECK, f"a shot {what} in {counted(len(ids), 'sample')}", ids)
+        for what, ids in kinds.items()
+        if ids
+    ]
     every = list(drawn.values())
     faults += [*_evaluated(material, shots, every), *_wrong(material, every)]
     well = f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong by its own gold"
@@ -90,11 +89,8 @@ def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Fin
     """Shots that are samples of the task. A pool of their own must not hold any; without one it is the task's choice."""
     pairs = zip(material.samples, material.questions, strict=True)
     names = {_key(sample, question): sample.id for sample, question in pairs if question.strip()}
-    taken = [
-        names[key]
-        for shot in drawn
-        if shot.sample is not None and (key := _key(shot.sample, shot.user)) in names
-    ]
+    keys = [_key(shot.sample, shot.user) for shot in drawn if shot.sample is not None]
+    taken = [names[key] for key in keys if key in names]
     if taken:
         told = f"the evaluated samples contain {len(taken)} of {counted(len(drawn), 'shot')}"
         if shots.pool.content_hash == material.task.samples.content_hash:

@@ -89,14 +89,9 @@ def _options(material: Material) -> list[Finding]:
 
     repeated = where(material, lambda i, one: len(set(map(exact, one.choices))) < len(one.choices))
     lost = where(material, lambda i, one: bool(one.choices) and not one.gold)
-    found = []
-    if repeated:
-        text = f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
-        found.append(fault("options", text, repeated))
-    if lost:
-        text = f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
-        found.append(fault("options", text, lost))
-    return found
+    twice = f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
+    absent = f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
+    return [fault("options", text, ids) for text, ids in ((twice, repeated), (absent, lost)) if ids]
 
 
 # -- duplicates ---------------------------------------------------------------------------------------------------------
@@ -192,10 +187,8 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     if not asked:
         return
     told = f"{len(held):,} of {counted(len(asked), 'question')} {'contains its' if len(asked) == 1 else 'contain their'} gold answer"
-    if len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE:
-        yield fault("leaks", told, held)
-    else:
-        yield ok("leaks", told)
+    many = len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE
+    yield fault("leaks", told, held) if many else ok("leaks", told)
 
 
 def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
@@ -216,7 +209,5 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     n = len(samples)
     shares = f"{points(gold / n)}% of {counted(n, 'question')}, a wrong one in {points(other / n)}%"
     told = f"the gold option occurs in {shares}"
-    if len(held) >= _LEAST and gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1:
-        yield fault("leaks", told, held)
-    else:
-        yield ok("leaks", told)
+    above = gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1
+    yield fault("leaks", told, held) if len(held) >= _LEAST and above else ok("leaks", told)
