@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, UnknownName, ScoringError, UnknownName
+from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.instructions import by_language
 from evalwright.scorers.instructions.by_language import BY_LANGUAGE
