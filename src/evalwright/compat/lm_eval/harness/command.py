@@ -15,7 +15,7 @@ import click
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import SPREAD
-from evalwright.compat.lm_eval.harness.tables import table
+from evalwright.compat.lm_eval.utils import make_table
 from evalwright.evaluation.processes import check_one_process
 from evalwright.reports.text import inert, shorten
 from evalwright.tasks.files import check_file
@@ -93,7 +93,7 @@ def run(ctx: click.Context) -> int:
         click.echo(json.dumps(results, indent=2, ensure_ascii=False))
     for name in ("results", "groups"):
         if results.get(name) and not given.get("predict_only"):
-            click.echo(table(results, name))
+            click.echo(make_table(results, name))
     for ended in failure_notes(made):
         _say(
             f"{ended.count} × {ended.kind}: {ended.advice}"
@@ -107,27 +107,17 @@ def as_command(evaluation: Evaluation) -> str:
     """The command of ours that does the same."""
     configuration = evaluation.configuration
     (spec,) = configuration.models
-    words = [
-        "evalwright",
-        "run",
-        *map(quote, configuration.tasks),
-        "--model",
-        quote(str(spec.as_dict()["model"])),
-    ]
+    model = str(spec.as_dict()["model"])
+    words = ["evalwright", "run", *map(quote, configuration.tasks), "--model", quote(model)]
     made = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
     if made is not None and (file := getattr(sys.modules.get(made.__module__), "__file__", None)):
         words += ["--plugin", quote(file)]
     for name, value in spec.as_dict().get("arguments", {}).items():
-        words += ["-M", quote(f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
+        words += ["-M", quote(f"{name}={_written_out(value)}")]
+    words += ["--scoring", configuration.dialect["scoring"], *map(quote, _folders(evaluation))]
     for name, value in configuration.dialect.items():
-        if name in ("task_root", "trust"):
-            words += [
-                word for folder in value for word in (f"--{name.replace('_', '-')}", quote(str(folder)))
-            ]
-        elif name == "scoring":
-            words += ["--scoring", value]
-        else:
-            words += ["-D", quote(f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
+        if name not in ("scoring", "task_root", "trust"):
+            words += ["-D", quote(f"{name}={_written_out(value)}")]
     for flag, value, left in (
         ("--limit", configuration.limit, None), ("--num-fewshot", configuration.num_fewshot, None), ("--seed", configuration.seed, 0),
         ("--format", configuration.format, "auto"), ("--home", configuration.home, None),
@@ -135,6 +125,10 @@ def as_command(evaluation: Evaluation) -> str:
         if value != left:
             words += [flag, quote(str(value))]
     return " ".join(words)
+
+
+def _written_out(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _say(text: str) -> None:

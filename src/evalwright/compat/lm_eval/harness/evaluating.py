@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.dialect import DIALECT
 from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
-from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised
-from evalwright.compat.lm_eval.harness.renamed import renamed_tasks
+from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised, renamed_tasks
 from evalwright.compat.lm_eval.runs.names import file_safe
-from evalwright.compat.lm_eval.tasks.manager import TaskDict, TaskManager
-from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
+from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
+from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks, paths_of
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 from evalwright.core.secrets import masked_arguments
 from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -116,8 +115,7 @@ def _model(given: Settings, notes: list[str]) -> ModelSpec:
 def _roots(given: Settings) -> Iterator[Path]:
     if given.get("include_defaults", True):
         yield from installed_tasks()
-    several = given.get("include_path") or ()
-    yield from map(Path, [several] if isinstance(several, str | Path) else several)
+    yield from paths_of(given.get("include_path"))
 
 
 def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
@@ -323,12 +321,8 @@ def simple_evaluate(
     wished = normalised({**given, "tasks": tasks, "seed": seeds, **({} if made else {"model": model})})
     wished |= apart
     if isinstance(manager, TaskManager):
-        several = wished.get("include_path") or ()
-        own = [several] if isinstance(several, str | Path) else several
-        wished |= {
-            "include_path": [*manager.include_path, *own],
-            "include_defaults": manager.include_defaults,
-        }
+        wished["include_path"] = [*manager.include_path, *paths_of(wished.get("include_path"))]
+        wished["include_defaults"] = manager.include_defaults
         wished["metadata"] = {**manager.metadata, **wished.get("metadata", {})}
     evaluation = evaluation_of(wished, made)
     multiturn = settings.get("fewshot_as_multiturn", True)

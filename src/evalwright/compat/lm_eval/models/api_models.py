@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import json
 import os
@@ -10,11 +11,12 @@ import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal
+from io import BytesIO
+from itertools import count
+from typing import Any, Literal, NamedTuple
 
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.model import TemplateLM
-from evalwright.compat.lm_eval.models.conversations import JsonChatStr, create_image_prompt
 from evalwright.compat.lm_eval.models.utils import Collator, chunks, configure_pad_token
 from evalwright.compat.lm_eval.utils import (
     LARGEST,
@@ -30,16 +32,33 @@ from evalwright.compat.lm_eval.utils import (
 LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
 """What stands for an answer of a server that has no text."""
 
-__all__ = [
-    "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER",
-    "JsonChatStr",
-    "LogLikelihoodInputs",
-    "TemplateAPI",
-    "create_image_prompt",
-    "eval_logger",
-]
-
 LogLikelihoodInputs = tuple[tuple[str, str], list[int], list[int]]
+
+
+class JsonChatStr(NamedTuple):
+    """A conversation as JSON: messages that go to the server as they are."""
+
+    prompt: str
+
+    def encode(self, encoding: str) -> bytes:
+        """The JSON's bytes."""
+        return self.prompt.encode(encoding)
+
+
+def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
+    """A conversation whose last message has these PIL images before its text."""
+    parts: list[dict[str, Any]] = []
+    for image in imgs:
+        written = BytesIO()
+        image.save(written, format=fmt)
+        data = base64.b64encode(written.getvalue()).decode()
+        address = {"url": f"data:image/{fmt.lower()};base64,{data}", "detail": "auto"}
+        parts.append({"type": "image_url", "image_url": address})
+    last = chat[-1]
+    content = last["content"]
+    last["content"] = parts + (content if isinstance(content, list) else [{"type": "text", "text": content}])
+    last.pop("type", None)
+    return chat
 
 
 async def _read(response: Any) -> bytes:
@@ -95,25 +114,17 @@ class TemplateAPI(TemplateLM):
     ) -> None:
         super().__init__()
         self.model: Any = model or pretrained
-        self.base_url = base_url
-        self._header = header
+        self.base_url, self._header, self.auth_token = base_url, header, auth_token
         self._batch_size = 1 if "auto" in str(batch_size) else int(batch_size)
-        self._truncate = truncate
-        self._max_gen_toks = int(max_gen_toks)
-        self._seed = int(seed)
+        self._truncate, self._eos_string = truncate, eos_string
+        self._max_gen_toks, self._seed, self.timeout = int(max_gen_toks), int(seed), int(timeout)
         self.max_length = int(max_length or 2048) - 1
-        self._concurrent = int(num_concurrent)
+        self._concurrent, self.max_images = int(num_concurrent), int(max_images)
         self.tokenizer_backend = None if tokenizer_backend in ("None", "none") else tokenizer_backend
-        self.add_bos_token = add_bos_token
-        self.custom_prefix_token_id = custom_prefix_token_id
+        self.add_bos_token, self.custom_prefix_token_id = add_bos_token, custom_prefix_token_id
         self.tokenized_requests = tokenized_requests and self.tokenizer_backend is not None
         self.max_retries = max(int(max_retries), 1)
-        self.verify_certificate = verify_certificate
-        self.ca_cert_path = ca_cert_path
-        self.auth_token = auth_token
-        self._eos_string = eos_string
-        self.timeout = int(timeout)
-        self.max_images = int(max_images)
+        self.verify_certificate, self.ca_cert_path = verify_certificate, ca_cert_path
         loading = {
             "trust_remote_code": trust_remote_code,
             "revision": revision,
@@ -331,12 +342,21 @@ class TemplateAPI(TemplateLM):
 
     def _call(self, **request: Any) -> Any:
         """`model_call`, again where it may help."""
-        for attempt in range(1, self.max_retries + 1):
+        for attempt in count(1):
             try:
                 return self.model_call(**request)
             except Exception as error:
                 time.sleep(self._wait(error, attempt))
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError("an attempt returns or raises")
+
+    async def _acall(self, **request: Any) -> list[Any]:
+        """As `_call`, of `amodel_call`."""
+        for attempt in count(1):
+            try:
+                return await self.amodel_call(**request)
+            except Exception as error:
+                await asyncio.sleep(self._wait(error, attempt))
+        raise AssertionError("an attempt returns or raises")
 
     def _wait(self, error: Exception, attempt: int) -> float:
         """Seconds until the next attempt. Raises the error where there is none."""
@@ -370,20 +390,12 @@ class TemplateAPI(TemplateLM):
             timeout=ClientTimeout(total=self.timeout),
             trust_env=True,
         ) as session:
-
-            async def results(messages: Any, keys: Any, lengths: Any) -> list[Any]:
-                for attempt in range(1, self.max_retries + 1):
-                    try:
-                        return await self.amodel_call(
-                            session=session, sem=sem, messages=messages, cache_keys=keys, generate=generate,
-                            ctxlens=lengths, **kwargs,
-                        )  # fmt: skip
-                    except Exception as error:
-                        await asyncio.sleep(self._wait(error, attempt))
-                raise AssertionError("the last attempt returns or raises")
-
+            own = {"session": session, "sem": sem, "generate": generate, **kwargs}
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(results(*batch)) for batch in batches]
+                tasks = [
+                    group.create_task(self._acall(messages=texts, cache_keys=keys, ctxlens=lengths, **own))
+                    for texts, keys, lengths in batches
+                ]
             return [task.result() for task in tasks]
 
     def _all(self, requests: Sequence[Any], keys: Sequence[Any], **more: Any) -> list[Any]:
@@ -441,16 +453,11 @@ class TemplateAPI(TemplateLM):
         prompts: list[Any] = [request.args[0] for request in requests]
         if requests and len(requests[0].args) > 2:
             assert self.tokenizer is None, "Images are sent without a tokenizer: set tokenizer_backend=None."
-            prompts = [
-                JsonChatStr(
-                    json.dumps(
-                        create_image_prompt(
-                            request.args[2]["visual"][: self.max_images], json.loads(prompt.prompt)
-                        )
-                    )
-                )
+            shown = [
+                create_image_prompt(request.args[2]["visual"][: self.max_images], json.loads(prompt.prompt))
                 for prompt, request in zip(prompts, requests, strict=True)
             ]
+            prompts = [JsonChatStr(json.dumps(chat)) for chat in shown]
         tokens = (
             self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
             if self.tokenized_requests and prompts

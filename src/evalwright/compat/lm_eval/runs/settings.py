@@ -10,8 +10,8 @@ from evalwright.compat.lm_eval.runs.names import digest
 from evalwright.compat.lm_eval.runs.rows import Render, as_json
 from evalwright.compat.lm_eval.tasks.config import FewShot
 from evalwright.compat.lm_eval.tasks.estimates import LESS
-from evalwright.compat.lm_eval.tasks.groups import Group
 from evalwright.compat.lm_eval.tasks.options import DIALECT
+from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Message
 from evalwright.core.secrets import masked_arguments

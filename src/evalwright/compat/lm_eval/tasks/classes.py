@@ -18,13 +18,11 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.asking import Arguments, value_of
 from evalwright.compat.lm_eval.tasks.compiling import TaskWork, shown
 from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEntry, TaskConfig
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
-from evalwright.compat.lm_eval.tasks.functions import Functions
-from evalwright.compat.lm_eval.tasks.groups import Group
-from evalwright.compat.lm_eval.tasks.libraries import advice, install_command
+from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, has_code_metric, reasons
+from evalwright.compat.lm_eval.tasks.functions import Functions, advice, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, reasons
-from evalwright.compat.lm_eval.tasks.shots import digest_of
+from evalwright.compat.lm_eval.tasks.prompts import digest_of
+from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet
 from evalwright.core.errors import ConfigurationError, DatasetError, EvalwrightError, ScoringError, TaskError
 from evalwright.core.requests import Ability, Message, Prompt
@@ -52,6 +50,10 @@ def require_package(task: str) -> None:
         ) from error
 
 
+def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key not in STRUCTURE}
+
+
 def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
     name = str(settings["task"])
@@ -61,12 +63,11 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     unsafe = bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {})
     for reason in reasons(name, unsafe=unsafe, multimodal=False):
         raise reason
-    config = {key: value for key, value in settings.items() if key not in STRUCTURE}
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters
     try:
         with fixed_chance(), quiet():
-            task = makes(config=config) if takes_config else makes()
+            task = makes(config=_own(settings)) if takes_config else makes()
     except EvalwrightError:
         raise
     except Exception as error:
@@ -253,24 +254,16 @@ def _definition(task: Any, name: str, options: Options) -> Definition:
     import numpy as np
     from lm_eval.api.registry import AGGREGATION_REGISTRY
 
-    names = {function: key for key, function in AGGREGATION_REGISTRY.items()}
+    names = {id(function): key for key, function in AGGREGATION_REGISTRY.items()}
     if not options.published:
-        names[np.mean] = "mean"  # the published runner knows no error of it
+        names[id(np.mean)] = "mean"  # the published runner knows no error of it
     better = task.higher_is_better() or {}
     entries = [
-        MetricEntry(metric, _known(names, function), better.get(metric))
+        MetricEntry(metric, names.get(id(function), function), better.get(metric))
         for metric, function in (task.aggregation() or {}).items()
     ]
     config = TaskConfig(task=name, process_results=task.process_results)
     return Definition(config, FewShot(), tuple(entries), (), {}, ())
-
-
-def _known(names: Mapping[Any, str], function: Any) -> Any:
-    """The name of one of the package's own aggregations, else the function."""
-    try:
-        return names.get(function, function)
-    except TypeError:  # a function that has no hash
-        return function
 
 
 # -- as a Task ----------------------------------------------------------------------------------------------------------
@@ -309,9 +302,7 @@ def compile_class(
     version = metadata.get("version", getattr(made, "VERSION", None))
     return work.compiled(
         needs,
-        settings={
-            key: value for key, value in settings.items() if key not in STRUCTURE and key != "metadata"
-        },
+        settings={key: value for key, value in _own(settings).items() if key != "metadata"},
         metadata=metadata,
         generation=work.options.generation,
         version=str(version if version is not None else "N/A"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -118,10 +119,8 @@ class Fields:
         if self.has_choices and found.isdigit():
             return self._choice_number(found, doc)
         if len(found) >= 2 and found[0] == "[" and found[-1] == "]":
-            try:
+            with suppress(SyntaxError, ValueError):
                 return ast.literal_eval(found)
-            except (SyntaxError, ValueError):
-                return found
         return found
 
     def choices(self, doc: Doc, setting: Any = None) -> Any:
