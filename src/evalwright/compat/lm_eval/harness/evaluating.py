@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.compat.lm_eval.dialect import DIALECT
 from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised, renamed_tasks
-from evalwright.compat.lm_eval.runs.names import file_safe
+from evalwright.compat.lm_eval.runs.names import NAMING, file_safe
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks, paths_of
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 Settings = Mapping[str, Any]
-_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
-"""Arguments that name the model in its results, the first that is there."""
 _LABELS = ("name", "group", "job_type", "tags", "notes", "mode", "step")
 """What only labels a run of a tracker."""
 
@@ -59,13 +57,15 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     spec = ModelSpec(model.name) if model else _model(given, notes)
     scoring = given.get("scoring", "published")
     check_known("scoring", [scoring], SCORINGS)
-    if scoring == "published" and spec.model.startswith("hf/"):
-        spec = replace(spec, arguments={**spec.arguments, "token_rules": "published"})
     chat = given.get("apply_chat_template", False)
+    more: dict[str, Any] = {}
+    if scoring == "published" and spec.model.startswith("hf/"):
+        more["token_rules"] = "published"
     if isinstance(chat, str):
-        spec = replace(spec, arguments={**spec.arguments, "chat_template": chat})
+        more["chat_template"] = chat
     if chat and spec.model.startswith("lm_eval/"):
-        spec = replace(spec, arguments={**spec.arguments, "chat": True})
+        more["chat"] = True
+    spec = replace(spec, arguments={**spec.arguments, **more})
     seeds = given.get("seed", SEEDS)
     dialect: dict[str, Any] = {
         "scoring": scoring,
@@ -127,9 +127,8 @@ def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
     for name in dict.fromkeys(names):
         if any(pattern != name and fnmatchcase(name, pattern) for pattern in names):
             continue  # a pattern has it, and it would be there twice
-        folder = (
-            len(names) == 1 and Path(name).is_dir() and all(one.name != name for one in DIALECT.names(roots))
-        )
+        alone = len(names) == 1 and Path(name).is_dir()
+        folder = alone and all(one.name != name for one in DIALECT.names(roots))
         yield f"{PREFIX}{name}/*.yaml" if folder else f"{PREFIX}{name}"
 
 
@@ -152,22 +151,18 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
         if arguments := dict(given.get(name, {})):
             project = arguments.pop("project", "")
             entity = arguments.pop("entity", "") if tracker == "wandb" else ""
-            if labels := [key for key in _LABELS if arguments.pop(key, None) is not None]:
-                notes.append(
-                    f"--{name}: {', '.join(labels)} not used: the run there has the name of the run here."
-                )
+            if labels := ", ".join(key for key in _LABELS if arguments.pop(key, None) is not None):
+                notes.append(f"--{name}: {labels} not used: the run there has the name of the run here.")
             if arguments:
-                raise ConfigurationError(
-                    f"--{name} takes project here, and not {', '.join(map(repr, arguments))}."
-                )
+                others = ", ".join(map(repr, arguments))
+                raise ConfigurationError(f"--{name} takes project here, and not {others}.")
             where = "/".join(part for part in (entity, project) if part)
             yield f"{tracker}={where}" if where else tracker
     if given.get("wandb_config_args"):
         raise ConfigurationError(
             "--wandb_config_args is not supported: the whole configuration of the run is logged."
         )
-    hub = {key for key in given.get("hf_hub_log_args", {}) if key != "output_path"}
-    if hub:
+    if given.get("hf_hub_log_args", {}).keys() - {"output_path"}:
         raise ConfigurationError(
             "--hf_hub_log_args: nothing is pushed to the hub by a run. `evalwright export hf-results RUN` writes the files to upload."
         )
@@ -175,11 +170,10 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
 
 def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> dict[str, Any]:
     names = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-    arguments = {
-        **given.get("model_args", {}),
-        **({"trust_remote_code": True} if given.get("trust_remote_code") else {}),
-    }
-    model = next((str(arguments[key]) for key in _NAMING if arguments.get(key)), spec.model)
+    arguments = dict(given.get("model_args", {}))
+    if given.get("trust_remote_code"):
+        arguments["trust_remote_code"] = True
+    model = next((str(arguments[key]) for key in NAMING if arguments.get(key)), spec.model)
     return {
         "name": model,
         "shown": {
@@ -217,11 +211,8 @@ def run_evaluation(
         objects.model(model)
     told = Callbacks(open_trackers(list(evaluation.track)))
     try:
-        runs: list[Run] = run_blocking(
-            lambda: evaluate_configuration(
-                evaluation.configuration, progress=progress, objects=objects, callbacks=told
-            )
-        )
+        how: dict[str, Any] = {"progress": progress, "objects": objects, "callbacks": told}
+        runs: list[Run] = run_blocking(lambda: evaluate_configuration(evaluation.configuration, **how))
     except UnknownName as error:
         names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
         if gone := list(renamed_tasks(names)):
@@ -241,22 +232,20 @@ def results_of(
         files = export_lm_eval(run, Path(folder), config["name"], getattr(model, "rendered", None))
         found: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
         if samples:
-            found["samples"] = {task["name"].removeprefix(PREFIX): [] for task in run.data["tasks"]}
-            for name, lines in _lines(files[1:], found["samples"]):
-                generated = found["configs"][name].get("output_type", "generate_until") == "generate_until"
-                found["samples"][name] = [_in_memory(line, generated) for line in lines]
+            names = [task["name"].removeprefix(PREFIX) for task in run.data["tasks"]]
+            found["samples"] = {name: _samples(name, files[1:], found["configs"][name]) for name in names}
     settings = {key: value for key, value in config.items() if key not in ("name", "shown")}
     return {**found, **config["shown"], "config": {**found["config"], **settings}}
 
 
-def _lines(files: Sequence[Path], tasks: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    from evalwright.compat.lm_eval.runs.names import file_safe
-
-    for name in tasks:
-        for file in files:
-            if file.name.startswith(f"samples_{file_safe(name)}_2"):
-                with file.open(encoding="utf-8") as lines:
-                    yield name, [json.loads(line) for line in lines]
+def _samples(name: str, files: Sequence[Path], config: Mapping[str, Any]) -> list[Any]:
+    """The lines of a task."""
+    generated = config.get("output_type", "generate_until") == "generate_until"
+    for file in files:
+        if file.name.startswith(f"samples_{file_safe(name)}_2"):
+            with file.open(encoding="utf-8") as lines:
+                return [_in_memory(json.loads(line), generated) for line in lines]
+    return []
 
 
 def _in_memory(line: dict[str, Any], generated: bool) -> dict[str, Any]:
@@ -303,18 +292,17 @@ def simple_evaluate(
     made = _instance(model, bool(settings.get("apply_chat_template")))
     given = {name: value for name, value in settings.items() if value is not None}
     manager = given.pop("task_manager", None)
-    for name, one, instead in (
-        ("task_manager", None if isinstance(manager, TaskManager) else manager, "include_path"),
-        ("evaluation_tracker", given.pop("evaluation_tracker", None), "output_path"),
-    ):
-        if one is not None:
-            raise ConfigurationError(f"{name} is an object of lm_eval: give {instead} in its place.")
+    tracker = given.pop("evaluation_tracker", None)
+    if tracker is not None or not (manager is None or isinstance(manager, TaskManager)):
+        name, instead = (
+            ("task_manager", "include_path") if tracker is None else ("evaluation_tracker", "output_path")
+        )
+        raise ConfigurationError(f"{name} is an object of lm_eval: give {instead} in its place.")
     for name in ("rewrite_requests_cache", "delete_requests_cache"):
         given.pop(name, None)  # prompts are not cached
     # What is no flag there, or wants a folder only on the command line.
-    apart: dict[str, Any] = {
-        name: given.pop(name) for name in ("bootstrap_iters", "predict_only") if name in given
-    }
+    names = [name for name in ("bootstrap_iters", "predict_only") if name in given]
+    apart: dict[str, Any] = {name: given.pop(name) for name in names}
     if model_args:
         given["model_args"] = mapping_of("model_args", model_args)
     seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)

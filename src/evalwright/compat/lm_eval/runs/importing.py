@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.compat.lm_eval.runs.names import NO_FILTER, doc_digest, file_safe
+from evalwright.compat.lm_eval.runs.names import NAMING, NO_FILTER, TRACKED, doc_digest, file_safe
 from evalwright.compat.lm_eval.runs.records import (
     Items,
     failed_record,
@@ -156,11 +156,10 @@ def _opened(path: Path, time: str) -> Source | None:
     with opened(path) as file:
         data = parsed(file.read(), str(path))
     results = data.get("results") if isinstance(data, dict) else None
-    if not isinstance(results, dict) or not results:
-        return None
-    if not all(isinstance(entry, dict) for entry in results.values()):
-        return None
-    return Source(path.parent, time, path, data)
+    good = (
+        isinstance(results, dict) and results and all(isinstance(entry, dict) for entry in results.values())
+    )
+    return Source(path.parent, time, path, data) if good else None
 
 
 class SampleLines:
@@ -217,13 +216,6 @@ def _metric_names(row: Mapping[str, Any]) -> list[str]:
     if isinstance(named, list) and all(isinstance(name, str) for name in named):
         return named
     return [name for name in row if name not in _FIXED]
-
-
-_MODEL_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
-_KEPT = (
-    "model_source", "system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template",
-    "chat_template_sha",
-)  # fmt: skip
 
 
 def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
@@ -290,16 +282,11 @@ class _Task:
         self.lines = SampleLines(path, tuple(self.metrics)) if path else None
         if self.lines and not self.metrics:
             self.metrics = {found: self.lines.metrics[found] for found in self.lines.filters}
-        self.items = {
-            (pipeline, metric): Items(metric)
-            for pipeline in self.metrics
-            for metric in self.metrics[pipeline]
-        }
+        places = [(pipeline, metric) for pipeline, metrics in self.metrics.items() for metric in metrics]
+        self.items = {place: Items(place[1]) for place in places}
         self.failures: Counter[str] = Counter()
         self.failed: set[int] = set()
-        self.lost = 0
-        self.count = 0
-        self.clustered = False
+        self.lost, self.count, self.clustered = 0, 0, False
         self.content = hashlib.sha256()
 
     def records(self) -> Iterator[SampleRecord]:
@@ -354,9 +341,8 @@ class _Task:
             results.append(replace(found, lower_is_better=less))
         version = str(source.part("versions").get(name, "N/A"))
         samples, failures = self.count or whole, dict(sorted(self.failures.items()))
-        result = TaskResult(
-            PREFIX + name, version, samples, len(self.failed), tuple(results), failures=failures
-        )
+        lost = len(self.failed)
+        result = TaskResult(PREFIX + name, version, samples, lost, tuple(results), failures=failures)
         made_of = fingerprint_of({"task": name, "v": version})
         return task_record(
             result,
@@ -393,20 +379,17 @@ def _group_names(source: Source) -> set[str]:
 
 
 def _imported(source: Source) -> dict[str, Any]:
-    groups = _group_names(source)
-    parts = ("results", "versions", "n-shot", "higher_is_better")
-    grouped: dict[str, Any] = {
-        key: {name: value for name, value in source.part(key).items() if name in groups} for key in parts
+    names = _group_names(source)
+    groups: dict[str, Any] = {
+        key: {name: value for name, value in source.part(key).items() if name in names}
+        for key in ("results", "versions", "n-shot", "higher_is_better")
     }
+    groups |= {key: source.part(key) for key in ("groups", "group_subtasks")}
     return {
         "format": DIALECT,
         "config": _without_secrets(source.part("config")),
-        "groups": {
-            **grouped,
-            "groups": source.part("groups"),
-            "group_subtasks": source.part("group_subtasks"),
-        },
-        **{key: source.data[key] for key in _KEPT if key in source.data},
+        "groups": groups,
+        **{key: source.data[key] for key in ("model_source", *TRACKED) if key in source.data},
         **({"evalwright": source.data["evalwright"]} if source.part("evalwright") else {}),
     }
 
@@ -418,10 +401,7 @@ def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in kept.items() if not is_secret(key)}
     elif isinstance(kept, str):
         kept = ",".join(p for p in kept.split(",") if not is_secret(p.partition("=")[0]))
-    found: dict[str, Any] = masked_arguments(
-        {**config, "model_args": kept} if "model_args" in config else config
-    )
-    return found
+    return dict(masked_arguments({**config, "model_args": kept} if "model_args" in config else config))
 
 
 def _model(source: Source) -> str:
@@ -432,11 +412,8 @@ def _model(source: Source) -> str:
     given = config.get("model_args")
     if isinstance(given, str):
         given = dict(pair.partition("=")[::2] for pair in given.split(","))
-    if isinstance(given, dict):
-        for key in _MODEL_KEYS:
-            if given.get(key):
-                return str(given[key])
-    backend = config.get("model") or named
+    known = given if isinstance(given, dict) else {}
+    backend = next((known[key] for key in NAMING if known.get(key)), config.get("model") or named)
     return str(backend) if backend else source.folder.resolve().name.replace("__", "/")
 
 

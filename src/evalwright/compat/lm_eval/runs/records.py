@@ -11,6 +11,7 @@ import math
 import re
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -86,24 +87,24 @@ def record_of(
     if responses_of(record) != raw:
         kept["resps"] = raw
     filtered = {name: spelled(line.get("filtered_resps") or []) for name, line in lines.items()}
-    differing = {name: value for name, value in filtered.items() if value != first_responses(raw)}
-    if differing:
+    if differing := {name: value for name, value in filtered.items() if value != first_responses(raw)}:
         kept["filtered_resps"] = differing
-    items = {name: _items(line, metrics.get(name, ())) for name, line in lines.items()}
-    if any(items.values()):
-        kept["items"] = {name: value for name, value in items.items() if value}
+    items = {
+        name: {one: line[one] for one in metrics.get(name, ()) if isinstance(line.get(one), list | dict)}
+        for name, line in lines.items()
+    }
+    if items := {name: value for name, value in items.items() if value}:
+        kept["items"] = items
     return record
 
 
 def failed_record(task: str, row: Mapping[str, Any], doc: int, ours: bool) -> SampleRecord:
     """The record of a line of a failures file, which only our own export writes."""
     sample = _sample(doc, row, "", (), ours)
-    found = row.get("failure")
-    try:
-        failure = Failure(**found) if isinstance(found, dict) else None
-    except TypeError:
-        failure = None
-    failure = failure or Failure("not scored", "task", "The file does not say why.")
+    failure = Failure("not scored", "task", "The file does not say why.")
+    if isinstance(found := row.get("failure"), dict):
+        with suppress(TypeError):
+            failure = Failure(**found)
     kept = {"lm_eval": {"target": _text(row.get("target", ""))}}
     sample = replace(sample, metadata={**sample.metadata, **kept})
     return SampleRecord(task, doc, 0, sample, None, {}, failure)
@@ -235,26 +236,14 @@ def _scores(
 
 def _worth(metric: str, value: Any) -> float | None:
     """One number for an item: of a pair, the log-likelihood, or whether both are the same."""
-    counted = pair(metric, value)
-    if counted is not None:
+    if (counted := pair(metric, value)) is not None:
         return counted[0]
-    if metric == "brier_score" and (squares := _brier(value)) is not None:
-        return -squares
-    if isinstance(value, list):
-        return float(len(value) == 2 and value[0] == value[1])
-    return number(value)
-
-
-def _brier(value: Any) -> float | None:
-    """An item's squared distance of (right class, probabilities of all classes)."""
-    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
-        return None
-    numbers = [number(one) for one in value[1]]
-    return math.fsum(((one or 0.0) - float(place == value[0])) ** 2.0 for place, one in enumerate(numbers))
-
-
-def _items(line: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: line[name] for name in names if isinstance(line.get(name), (list, dict))}
+    if not isinstance(value, list):
+        return number(value)
+    if metric == "brier_score" and len(value) == 2 and isinstance(value[1], list):
+        parts = [number(one) or 0.0 for one in value[1]]  # of right class, probabilities of all classes
+        return -math.fsum((one - float(place == value[0])) ** 2.0 for place, one in enumerate(parts))
+    return float(len(value) == 2 and value[0] == value[1])
 
 
 def _text(value: Any) -> str:
@@ -325,10 +314,8 @@ def metric_result(
     kind, estimate = our_kind(metric), None
     if items is not None and items.usable and len(items.values):
         kind, estimate = _again(metric, kind, items, n_failed + items.missing, clustered)
-        if estimate is not None and value is not None:
-            near = math.isclose(estimate.value, value, rel_tol=_CLOSE, abs_tol=_CLOSE)
-            estimate = estimate if near else None
-    if estimate is None:
+    near = {"rel_tol": _CLOSE, "abs_tol": _CLOSE}
+    if estimate is None or (value is not None and not math.isclose(estimate.value, value, **near)):
         kind = our_kind(metric)
         estimate = _as_published(kind, value, error, n or (len(items.values) if items else 0), n_failed)
     label = metric if pipeline == NO_FILTER else f"{metric},{pipeline}"
