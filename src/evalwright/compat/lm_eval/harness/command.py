@@ -52,10 +52,8 @@ class _Run(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The flags, from the parser's table."""
         with formatter.section("Options"):
-            rows = [
-                (", ".join(filter(None, (f"--{name}", short))), text) for name, short, _, text in flags.FLAGS
-            ]
-            formatter.write_dl(rows)
+            named = [((f"--{name}", short), text) for name, short, _, text in flags.FLAGS]
+            formatter.write_dl([(", ".join(filter(None, names)), text) for names, text in named])
         with formatter.section("Options of our own"):
             formatter.write_dl([(f"--{name}", text) for name, _, _, text in flags.OWN])
 
@@ -78,10 +76,16 @@ def run(ctx: click.Context) -> int:
     _say(f"As our own command: {as_command(evaluation)}")
     if given.get("output_path"):
         check_file(_place(given)[0] / "model" / "results.json")
-    if given.get("check_integrity"):
-        _check(ctx, evaluation)
+    if given.get("check_integrity") and _ours(ctx, "check", evaluation.configuration.tasks, evaluation):
+        raise click.ClickException(
+            "The tasks have faults (above). Leave out --check_integrity to run them as they are."
+        )
     if given.get("write_out"):
-        _write_out(ctx, evaluation)
+        shots = evaluation.configuration.num_fewshot
+        for task in evaluation.configuration.tasks:
+            _ours(
+                ctx, "preview", [task], evaluation, *([] if shots is None else ["--num-fewshot", str(shots)])
+            )
     with TerminalProgress() as progress:
         made = run_evaluation(evaluation, progress=progress)
     unsaid = {name: value for name, value in flags.DEFAULTS.items() if evaluation.config[name] is None}
@@ -95,10 +99,8 @@ def run(ctx: click.Context) -> int:
         if results.get(name) and not given.get("predict_only"):
             click.echo(make_table(results, name))
     for ended in failure_notes(made):
-        _say(
-            f"{ended.count} × {ended.kind}: {ended.advice}"
-            + (f" First: {shorten(ended.example, 300)}" if ended.example else "")
-        )
+        first = f" First: {shorten(ended.example, 300)}" if ended.example else ""
+        _say(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
     _say(f"The run: {made.folder}")
     return 1 if made.n_failed else 0
 
@@ -135,28 +137,11 @@ def _say(text: str) -> None:
     click.echo(inert(text), err=True)
 
 
-def _check(ctx: click.Context, evaluation: Evaluation) -> None:
-    """Stop where a task has a fault that its data show."""
-    if _ours(ctx, "check", evaluation.configuration.tasks, evaluation):
-        raise click.ClickException(
-            "The tasks have faults (above). Leave out --check_integrity to run them as they are."
-        )
-
-
-def _write_out(ctx: click.Context, evaluation: Evaluation) -> None:
-    """The requests of the first row of each task."""
-    shots = evaluation.configuration.num_fewshot
-    for task in evaluation.configuration.tasks:
-        _ours(ctx, "preview", [task], evaluation, *([] if shots is None else ["--num-fewshot", str(shots)]))
-
-
 def _ours(ctx: click.Context, what: str, tasks: Sequence[str], evaluation: Evaluation, *more: str) -> Any:
     """`evalwright tasks WHAT` on some tasks."""
-    command = ctx.find_root().command
-    arguments = [*_folders(evaluation), "--scoring", evaluation.configuration.dialect["scoring"], *more]
-    return command.main(
-        args=["tasks", what, *tasks, *arguments], prog_name="evalwright", standalone_mode=False
-    )
+    scoring = evaluation.configuration.dialect["scoring"]
+    words = ["tasks", what, *tasks, *_folders(evaluation), "--scoring", scoring, *more]
+    return ctx.find_root().command.main(args=words, prog_name="evalwright", standalone_mode=False)
 
 
 def _folders(evaluation: Evaluation) -> Iterator[str]:
@@ -214,12 +199,7 @@ def validate(tasks: str, include_path: str | None) -> None:
 
     given = {"tasks": flags.names_of(tasks), "include_path": include_path, "model": "dummy"}
     configuration = evaluation_of(given).configuration
-    found = [
-        task.name
-        for name in configuration.tasks
-        for one in names_like(name, configuration.dialect)
-        for task in load_tasks(one, dialect=configuration.dialect)
-    ]
-    click.echo(
-        f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{', ...' if found[20:] else ''}"
-    )
+    names = [one for name in configuration.tasks for one in names_like(name, configuration.dialect)]
+    found = [task.name for one in names for task in load_tasks(one, dialect=configuration.dialect)]
+    more = ", ..." if found[20:] else ""
+    click.echo(f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{more}")

@@ -11,6 +11,7 @@ import inspect
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
@@ -68,14 +69,10 @@ class LMAdapter(LocalModel):
         release: str = "",
         instance: Any = None,
     ) -> None:
-        self.name = name
-        self._instance = instance
-        self._release = release
-        self._class = made
-        self._arguments = dict(arguments)
+        self.name, self._class, self._arguments = name, made, dict(arguments)
+        self._instance, self._release = instance, release
         self._lm: Any = None
-        self._template: dict[str, Any] = {}
-        self._facts: dict[str, Any] = {}
+        self._told: dict[str, Any] = {}
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
@@ -87,10 +84,8 @@ class LMAdapter(LocalModel):
         own = fingerprint or getattr(made, "fingerprint", None)
         named = str(own) if isinstance(own, str | int) and own else ""
         self._own = {} if named else self._content()
-        if named or self._own:
-            self.fingerprint = fingerprint_of(self._identity(named))
-        else:
-            self.fingerprint = unknown_fingerprint()
+        known = named or self._own
+        self.fingerprint = fingerprint_of(self._identity(named)) if known else unknown_fingerprint()
 
     def _content(self) -> dict[str, Any]:
         """What names the weights, the tokenizer and the code that answer; empty where they cannot be known."""
@@ -112,8 +107,7 @@ class LMAdapter(LocalModel):
             "class": name,
             "arguments": masked_arguments(self._arguments),
             **self._own,
-            **({"template": self._template} if self._template else {}),
-            **self._facts,
+            **self._told,
         }
 
     def load(self) -> None:
@@ -131,10 +125,7 @@ class LMAdapter(LocalModel):
             raise ModelError(
                 f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
             )
-
-        if "chat" in self.abilities:
-            self._template = _template_of(self._lm)
-        self._facts = _facts_of(self._lm)
+        self._told = {**(_template_of(self._lm) if "chat" in self.abilities else {}), **_facts_of(self._lm)}
 
     def rendered(self, messages: Sequence[Message]) -> str:
         """Messages as the text that the class's own template makes of them."""
@@ -277,43 +268,36 @@ class LMAdapter(LocalModel):
         encode = getattr(self._lm, "tok_encode", None)
         if not callable(encode):
             return None
-        try:
+        with suppress(Exception):  # the class's own code
             if isinstance(request, RollingLogLikelihood):
                 return len(encode(request.text, add_special_tokens=False))
             pair = getattr(self._lm, "_encode_pair", None)
             if callable(pair) and isinstance(request.context, str) and request.context:
                 return len(pair(request.context, request.continuation)[1])
             return len(encode(request.continuation, add_special_tokens=False))
-        except Exception:
-            return None
+        return None
 
 
 def _template_of(lm: Any) -> dict[str, Any]:
     """The source of a class's chat template and the special tokens that it reads; empty where it does not say."""
-    try:
+    with suppress(Exception):  # the class's own code
         source = lm.chat_template(True)
-        tokens = getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {})
-    except Exception:  # the class's own code
-        return {}
-    if not isinstance(source, str) or not source:
-        return {}
-    return {
-        "source": source,
-        "variables": {str(role): text for role, text in dict(tokens).items() if isinstance(text, str)},
-    }
+        tokens = dict(getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {}))
+        if isinstance(source, str) and source:
+            variables = {str(role): text for role, text in tokens.items() if isinstance(text, str)}
+            return {"template": {"source": source, "variables": variables}}
+    return {}
 
 
 def _facts_of(lm: Any) -> dict[str, Any]:
     """What a class says of its weights and its tokenizer, where it has them."""
     out: dict[str, Any] = {}
-    try:
+    with suppress(Exception):  # the class's own code
         if tokenizer := getattr(lm, "tokenizer", None):
             out |= {"special_tokens": special_tokens_of(tokenizer), "context_length": int(lm.max_length)}
         if weights := getattr(lm, "_model", None):
             dtype = str(weights.dtype).removeprefix("torch.")
             out |= {"parameters": int(weights.num_parameters()), "dtype": dtype}
-    except Exception:  # the class's own code
-        pass
     return out
 
 

@@ -53,14 +53,9 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
                 if name in _SOURCES or not isinstance(value, bool | int | float | list | Mapping):
                     return None
             elif (path := Path(value).expanduser()).exists():
-                within = (
-                    [arguments.get("subfolder"), arguments.get("gguf_file")] if name == "pretrained" else []
-                )
-                found[name] = [
-                    _hash(path / str(one))
-                    for one in ("", *filter(None, within))
-                    if (path / str(one)).exists()
-                ]
+                inner = ("subfolder", "gguf_file") if name == "pretrained" else ()
+                parts = [path, *(path / str(arguments[one]) for one in inner if arguments.get(one))]
+                found[name] = [_hash(part) for part in parts if part.exists()]
             elif name in _SOURCES:
                 found[name] = open_repository(value, str(revision), _SOURCES[name]).commit
         return found
@@ -104,21 +99,16 @@ def _does_something(made: type, name: str) -> bool:
     except (OSError, TypeError, SyntaxError):
         return True
     function = tree.body[0] if tree.body else None
-    if not isinstance(function, ast.FunctionDef):
-        return True
-    return not all(_says_nothing(statement) for statement in function.body)
+    return not (isinstance(function, ast.FunctionDef) and all(map(_says_nothing, function.body)))
 
 
 def _says_nothing(statement: ast.stmt) -> bool:
     """A docstring, `...`, `pass`, or `raise NotImplementedError`."""
-    if isinstance(statement, ast.Pass):
-        return True
-    if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant)
-    if isinstance(statement, ast.Raise) and statement.exc is not None:
+    if isinstance(statement, ast.Raise):
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
         return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
-    return False
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return constant or isinstance(statement, ast.Pass)
 
 
 def own_method(made: type, name: str) -> bool:

@@ -30,6 +30,7 @@ from evalwright.compat.lm_eval.runs.records import (
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
     digest_of,
+    mapping,
     nothing_at,
     opened,
     parsed,
@@ -72,13 +73,11 @@ class Source:
 
     def part(self, name: str) -> Mapping[str, Any]:
         """A mapping of the results file, empty where there is none."""
-        found = self.data.get(name)
-        return found if isinstance(found, Mapping) else {}
+        return mapping(self.data.get(name))
 
     def entry(self, part: str, task: str) -> Mapping[str, Any]:
         """A task's mapping in a part, empty where there is none."""
-        found = self.part(part).get(task)
-        return found if isinstance(found, Mapping) else {}
+        return mapping(self.part(part).get(task))
 
 
 def find_sources(path: Path) -> list[Source]:
@@ -86,12 +85,9 @@ def find_sources(path: Path) -> list[Source]:
 
     Raises RunError where there is none or a file is broken.
     """
-    if path.is_file():
-        found = _of_file(path)
-    elif path.is_dir():
-        found = _of_folder(path)
-    else:
+    if not (path.is_file() or path.is_dir()):
         raise nothing_at(path, "Name a results file of lm_eval, or a folder with some.")
+    found = _of_file(path) if path.is_file() else _of_folder(path)
     if not found:
         raise RunError(
             f"'{path}' has no results of lm_eval: no results_*.json with a part 'results', no samples_*.jsonl."

@@ -144,11 +144,11 @@ def _gold(target: str, choices: tuple[str, ...]) -> tuple[int, ...]:
 
 def _arguments(found: Any) -> list[list[Any]]:
     """Arguments by request, from lists (old) or from `{"gen_args_0": {"arg_0": ...}}`."""
-    parts = list(found.values()) if isinstance(found, dict) else found if isinstance(found, list) else []
-    return [
-        list(part.values()) if isinstance(part, dict) else part if isinstance(part, list) else [part]
-        for part in parts
-    ]
+
+    def values(part: Any, other: list[Any]) -> list[Any]:
+        return list(part.values()) if isinstance(part, dict) else part if isinstance(part, list) else other
+
+    return [values(part, [part]) for part in values(found, [])]
 
 
 def _responses(found: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
@@ -160,12 +160,11 @@ def _responses(found: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
 
 
 def _response(value: Any, rolling: bool) -> Response:
-    if isinstance(value, list) and len(value) == 2:
-        likelihood = _likelihood(value[0])
-        if likelihood is not None and str(value[1]) in ("True", "False"):
-            return Response(log_likelihood=likelihood, is_greedy=str(value[1]) == "True")
-    likelihood = _likelihood(value) if rolling else None
-    return Response(log_likelihood=likelihood) if likelihood is not None else Response(text=_text(value))
+    told = isinstance(value, list) and len(value) == 2 and str(value[1]) in ("True", "False")
+    likelihood = _likelihood(value[0] if told else value) if told or rolling else None
+    if likelihood is None:
+        return Response(text=_text(value))
+    return Response(log_likelihood=likelihood, is_greedy=str(value[1]) == "True" if told else None)
 
 
 def _likelihood(value: Any) -> float | None:
@@ -178,9 +177,8 @@ def _likelihood(value: Any) -> float | None:
 
 def _choices(arguments: Sequence[Sequence[Any]], responses: Sequence[Response]) -> tuple[str, ...]:
     """The options of multiple choice: continuations of one context, or contexts with one continuation."""
-    if len(arguments) < 2 or any(len(part) != 2 for part in arguments):
-        return ()
-    if any(response.log_likelihood is None for response in responses):
+    pairs = len(arguments) > 1 and all(len(part) == 2 for part in arguments)
+    if not pairs or any(response.log_likelihood is None for response in responses):
         return ()
     same = [_text(part[1]) for part in arguments if part[0] == arguments[0][0]]
     if len(same) > 1:
@@ -216,8 +214,7 @@ def _scores(
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     for name, names in metrics.items():
-        line = lines.get(name, {})
-        parts: dict[str, float] = {}
+        line, parts = lines.get(name, {}), dict[str, float]()
         for metric in names:
             if (counted := pair(metric, line.get(metric))) is not None:
                 parts["log_likelihood"], parts[COUNTED[metric]] = counted
@@ -279,25 +276,20 @@ class Items:
 
     def __init__(self, metric: str) -> None:
         self.metric = metric
-        self.values = array("d")
-        self.counts = array("d")
-        self.clusters = array("q")
-        self.missing = 0
-        self.usable = True
+        self.values, self.counts, self.clusters = array("d"), array("d"), array("q")
+        self.missing, self.usable = 0, True
 
     def add(self, item: Any, cluster: int) -> None:
         """Count one document's item in; None is missing."""
-        counted = pair(self.metric, item)
-        value = counted[0] if counted else number(item)
-        if item is None:
+        value, count = pair(self.metric, item) or (number(item), 1.0)
+        if value is not None:
+            self.values.append(value)
+            self.counts.append(count)
+            self.clusters.append(cluster)
+        elif item is None:
             self.missing += 1
-            return
-        if value is None:
+        else:
             self.usable = False
-            return
-        self.values.append(value)
-        self.counts.append(counted[1] if counted else 1.0)
-        self.clusters.append(cluster)
 
 
 def metric_result(

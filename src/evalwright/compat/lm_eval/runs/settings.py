@@ -13,16 +13,11 @@ from evalwright.compat.lm_eval.tasks.config import FewShot
 from evalwright.compat.lm_eval.tasks.estimates import LESS
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.compat.lm_eval.tasks.results import Group
+from evalwright.compat.lm_eval.tasks.scoring import KNOWN
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Message
 from evalwright.core.secrets import masked_arguments
 from evalwright.runs.reader import Run
-
-_KNOWN = frozenset((
-    "acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm", "bleu", "bypass", "chrf", "chrf++", "exact_match", "f1",
-    "likelihood", "mcc", *(LESS - {"cer", "wer"}),
-))  # fmt: skip
-"""Metrics of which they know which way is better."""
 
 
 def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str] = ()) -> dict[str, Any]:
@@ -57,7 +52,7 @@ def _shots_config(config: Mapping[str, Any]) -> dict[str, Any]:
 def better(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Whether more is better, by metric: as the task's file says, else as they know."""
     return {
-        name: (name not in LESS if name in _KNOWN else None) if said is None else said
+        name: (name not in LESS if name in KNOWN else None) if said is None else said
         for name, said in definition.get("higher_is_better", {}).items()
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +144,9 @@ def standard_error(name: str, items: Items, metric: str, iterations: int) -> flo
         return None
     if metric in SLOW:
         iterations = min(iterations, 100)
-    return _deviation([value for chunk in _replicates(name, items, iterations) for value in chunk])
+    size, over = min(CHUNK, iterations), _over_rows(name, items)
+    chunks = [over(_draws(chunk, size, len(items))) for chunk in range(iterations // size)]
+    return _deviation([value for chunk in chunks for value in chunk])
 
 
 def by_error(
@@ -167,14 +169,6 @@ def by_error(
 def _deviation(values: Sequence[float]) -> float:
     centre = sum(values) / len(values)
     return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
-
-
-def _replicates(name: str, items: Items, iterations: int) -> Iterator[list[float]]:
-    """The statistic over each bootstrap sample, chunk by chunk."""
-    size = min(CHUNK, iterations)
-    over = _over_rows(name, items)
-    for chunk in range(iterations // size):
-        yield over(_draws(chunk, size, len(items)))
 
 
 def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:

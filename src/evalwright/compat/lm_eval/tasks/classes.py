@@ -19,12 +19,12 @@ from evalwright.compat.lm_eval.tasks.asking import Arguments, value_of
 from evalwright.compat.lm_eval.tasks.compiling import TaskWork, shown
 from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEntry, TaskConfig
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, has_code_metric, reasons
-from evalwright.compat.lm_eval.tasks.functions import Functions, advice, install_command
+from evalwright.compat.lm_eval.tasks.functions import Functions, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import digest_of
 from evalwright.compat.lm_eval.tasks.results import Group
-from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet
-from evalwright.core.errors import ConfigurationError, DatasetError, EvalwrightError, ScoringError, TaskError
+from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet, reported
+from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
@@ -65,15 +65,9 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
         raise reason
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters
-    try:
-        with fixed_chance(), quiet():
-            task = makes(config=_own(settings)) if takes_config else makes()
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise DatasetError(
-            f"The class {cls.__name__} of the task '{name}' cannot be made: {type(error).__name__}: {error}.{advice(error)}"
-        ) from error
+    said = f"The class {cls.__name__} of the task '{name}' cannot be made"
+    with reported(DatasetError, said), fixed_chance(), quiet():
+        task = makes(config=_own(settings)) if takes_config else makes()
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name
     unsafe, multimodal = (bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL"))
@@ -115,8 +109,7 @@ class ClassWork(TaskWork):
     """One task object of the package at work."""
 
     def __init__(self, task: Any, name: str, options: Options) -> None:
-        self.task = task
-        self.name = name
+        self.task, self.name = task, name
         repeats = int(task.get_config("repeats") or 1)
         super().__init__(_definition(task, name, options), options, repeats, task.get_config("num_fewshot"))
         task.set_config(key="num_fewshot", value=self.num_fewshot)
@@ -127,14 +120,10 @@ class ClassWork(TaskWork):
 
     @cached_property
     def rows(self) -> Any:
-        try:
-            with fixed_chance(), quiet():
-                rows = self.task.eval_docs
-                rows = rows if hasattr(rows, "__getitem__") else list(rows)
-        except Exception as error:
-            raise DatasetError(
-                f"The class of the task '{self.name}' fails on its data: {type(error).__name__}: {error}."
-            ) from error
+        said = f"The class of the task '{self.name}' fails on its data"
+        with reported(DatasetError, said), fixed_chance(), quiet():
+            rows = self.task.eval_docs
+            rows = rows if hasattr(rows, "__getitem__") else list(rows)
         if not len(rows):
             raise DatasetError(f"The task '{self.name}' has no rows.")
         return rows
@@ -313,14 +302,8 @@ def compile_class(
 
 def _needs(work: ClassWork) -> set[Ability]:
     """What the requests of the first row need. Raises TaskError where these cannot be made."""
-    try:
+    with reported(TaskError, f"The first row of the task '{work.name}' cannot be turned into requests"):
         first = work.asked(Sample("0", ""))
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise TaskError(
-            f"The first row of the task '{work.name}' cannot be turned into requests: {type(error).__name__}: {error}."
-        ) from error
     needs: set[Ability] = set()
     for asked in first:
         if asked.rolling:

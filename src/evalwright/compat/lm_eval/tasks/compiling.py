@@ -22,7 +22,7 @@ from evalwright.compat.lm_eval.tasks.prompts import Prompts, Shots
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
-from evalwright.compat.lm_eval.tasks.splits import Splits
+from evalwright.compat.lm_eval.tasks.splits import Splits, reported
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
@@ -274,14 +274,8 @@ def scoring_of(
     """
     require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
-    try:
+    with reported(TaskError, f"The {what} of the task '{definition.name}' cannot be read"):
         text, target = fields.text(row), fields.target(row)
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise TaskError(
-            f"The {what} of the task '{definition.name}' cannot be read: {type(error).__name__}: {error}."
-        ) from error
     several = isinstance(text, int) and fields.has_choices
     return Scoring(definition, fields, several, isinstance(target, list), options.published)
 

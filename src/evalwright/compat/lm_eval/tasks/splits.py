@@ -11,11 +11,12 @@ import pkgutil
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
+from evalwright.compat.lm_eval.tasks.functions import advice
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError, cause_of
 
@@ -74,9 +75,11 @@ def _checked(path: str, given: dict[str, Any], folders: Sequence[Path]) -> tuple
         raise _Refused(
             f"has the `dataset_path` '{path}': only data sets of the hub and {', '.join(FORMATS)} are read"
         )
-    for key in ("data_files", "data_dir"):
-        if given.get(key) is not None:
-            given[key] = _each(given[key], _in_repository)
+    given |= {
+        key: _each(given[key], _in_repository)
+        for key in ("data_files", "data_dir")
+        if given.get(key) is not None
+    }
     # A folder here of the same name is not the data set that was meant.
     return f"hf://datasets/{path}" if Path(path).exists() else path, given
 
@@ -207,35 +210,34 @@ class Splits:
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of the task's gives, or a sentence that says that it failed."""
-        try:
-            with fixed_chance(), quiet():
-                return function(*arguments)
-        except EvalwrightError:
-            raise
-        except Exception as error:
-            raise DatasetError(
-                f"The Python of the task '{self.definition.name}' fails on its data: {type(error).__name__}: {error}."
-            ) from error
+        said = f"The Python of the task '{self.definition.name}' fails on its data"
+        with reported(DatasetError, said), fixed_chance(), quiet():
+            return function(*arguments)
+
+
+@contextmanager
+def reported(kind: type[EvalwrightError], what: str) -> Iterator[None]:
+    """What somebody's Python raises as an error of ours that says what it failed at, and what to install where that is missing."""
+    try:
+        yield
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise kind(f"{what}: {type(error).__name__}: {error}.{advice(error)}") from error
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars, and no results of earlier code taken from a cache of transformed tables."""
-    try:
-        import datasets
-    except ImportError:
+    with ExitStack() as after:
+        with suppress(ImportError):
+            import datasets
+
+            for name in ("progress_bar", "caching"):
+                if getattr(datasets, f"is_{name}_enabled")():
+                    after.callback(getattr(datasets, f"enable_{name}"))
+                getattr(datasets, f"disable_{name}")()
         yield
-        return
-    bars, caching = datasets.is_progress_bar_enabled(), datasets.is_caching_enabled()
-    datasets.disable_progress_bar()
-    datasets.disable_caching()
-    try:
-        yield
-    finally:
-        if bars:
-            datasets.enable_progress_bar()
-        if caching:
-            datasets.enable_caching()
 
 
 @contextmanager
