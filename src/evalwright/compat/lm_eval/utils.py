@@ -306,8 +306,7 @@ class RemoteTokenizer:
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, without special ones."""
         body = {"prompt": text, "add_special_tokens": False}
-        tokens: list[int] = self._part("tokenize", body, "tokens", list, "list of tokens")
-        return tokens
+        return list(self._part("tokenize", body, "tokens", list, "list of tokens"))
 
     def decode(self, tokens: list[int]) -> str:
         """The text of tokens."""

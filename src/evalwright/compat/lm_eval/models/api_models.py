@@ -210,27 +210,22 @@ class TemplateAPI(TemplateLM):
         return JsonChatStr(json.dumps(chat_history, ensure_ascii=False))
 
     @cached_property
-    def eot_token_id(self) -> int | None:
+    def eot_token_id(self) -> Any:
         """The token that ends a text."""
-        if self.tokenizer is None:
-            return None
-        found: int | None = getattr(
-            self.tokenizer, "eot_token" if self.tokenizer_backend == "tiktoken" else "eos_token_id"
-        )
-        return found
+        name = "eot_token" if self.tokenizer_backend == "tiktoken" else "eos_token_id"
+        return None if self.tokenizer is None else getattr(self.tokenizer, name)
 
     @cached_property
-    def eos_string(self) -> str | None:
+    def eos_string(self) -> Any:
         """The text that ends a text."""
         if self._eos_string or self.tokenizer is None:
             return self._eos_string or None
         if self.tokenizer_backend == "tiktoken":
             return str(self.tokenizer.decode([self.tokenizer.eot_token]))
-        found: str | None = self.tokenizer.eos_token
-        return found
+        return self.tokenizer.eos_token
 
     @cached_property
-    def prefix_token_id(self) -> int | None:
+    def prefix_token_id(self) -> Any:
         """What the first token of a text is predicted from."""
         if self.tokenizer is None:
             return None
@@ -268,8 +263,7 @@ class TemplateAPI(TemplateLM):
     def decode_batch(self, tokens: list[list[int]]) -> list[str]:
         """The texts of tokens."""
         name = "decode_batch" if self.tokenizer_backend == "tiktoken" else "batch_decode"
-        texts: list[str] = getattr(self.tokenizer, name)(tokens)
-        return texts
+        return list(getattr(self.tokenizer, name)(tokens))
 
     def create_message(self, messages: Sequence[Any], generate: bool = False) -> Any:
         """A batch of prompts in the form that is sent: messages, token ids, or texts (one alone is no list)."""

@@ -272,8 +272,7 @@ def generation(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kept(record: SampleRecord) -> Mapping[str, Any]:
     """What an import kept of a line that a record has no place for."""
-    kept: Mapping[str, Any] = record.sample.metadata.get("lm_eval", {})
-    return kept
+    return dict(record.sample.metadata.get("lm_eval", {}))
 
 
 def _target(record: SampleRecord) -> str:

@@ -18,7 +18,6 @@ from evalwright.core.requests import (
     Ability,
     Generate,
     LogLikelihood,
-    Message,
     Prompt,
     Request,
     RollingLogLikelihood,
@@ -227,6 +226,4 @@ def as_text(prompt: Prompt, template: Any) -> str:
     """A prompt as one text. template: `(messages, add_generation_prompt)` to text, as a model would render messages."""
     if isinstance(prompt, str):
         return prompt
-    messages: Sequence[Message] = prompt
-    rendered: str = template([turn.as_dict() for turn in messages], messages[-1].role != "assistant")
-    return rendered
+    return str(template([turn.as_dict() for turn in prompt], prompt[-1].role != "assistant"))

@@ -88,7 +88,7 @@ class Shots:
 
     def _first(self, doc: Doc) -> list[Doc]:
         others = (row for row in self.pool if not (self.avoid_own and row == doc))
-        kept: list[Doc] = list(islice(others, self.count))
+        kept = list(islice(others, self.count))
         self._check(len(kept), self.count)
         return kept
 

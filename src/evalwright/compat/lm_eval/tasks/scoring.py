@@ -44,8 +44,7 @@ class Scoring:
         """results: the filtered answers of the row's requests. Returns worth by metric."""
         config = self.definition.config
         if config.process_results is not None:
-            found: dict[str, Any] = config.process_results(doc, list(results))
-            return found
+            return dict(config.process_results(doc, list(results)))
         wanted = {metric.name for metric in self.definition.metrics}
         if config.output_type == "multiple_choice":
             scores = self._choice(doc, results, wanted)
