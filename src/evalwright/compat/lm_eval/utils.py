@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import logging
+import re
 import ssl
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -152,14 +153,10 @@ def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_res
 
     found, title = result_dict[column], "Groups" if column == "groups" else "Tasks"
     rows: list[Sequence[Any]] = [(title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")]
-    for name, depth in _depths(
-        result_dict.get("group_subtasks", {}), sorted(found) if sort_results else found
-    ):
-        alias = str(found[name].get("alias", name))
-        first = [
-            " " * depth + "- " + alias if depth else alias,
-            str(result_dict["versions"].get(name, "N/A")),
-        ]
+    names = sorted(found) if sort_results else found
+    for name, depth in _depths(result_dict.get("group_subtasks", {}), names):
+        alias = f"{' ' * depth + '- ' if depth else ''}{found[name].get('alias', name)}"
+        first = [alias, str(result_dict["versions"].get(name, "N/A"))]
         better = result_dict.get("higher_is_better", {}).get(name, {})
         for key in sorted(found[name]):
             metric, comma, pipeline = key.partition(",")
@@ -236,15 +233,13 @@ def call_json(
     request = Request(url, data, {"Content-Type": "application/json", **(headers or {})})
     if request.type not in ("http", "https"):
         raise ConfigurationError(f"base_url must begin with http:// or https://, not {url!r}.")
+    opener = build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify)))
     try:
-        with build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify))).open(
-            request, timeout=timeout
-        ) as reply:
+        with opener.open(request, timeout=timeout) as reply:
             return json.loads(reply.read(LARGEST))
     except HTTPError as error:
-        raise Refused(
-            error.code, error.read(4096).decode(errors="replace"), error.headers.get("Retry-After")
-        ) from None
+        text = error.read(4096).decode(errors="replace")
+        raise Refused(error.code, text, error.headers.get("Retry-After")) from None
     except URLError as error:
         raise ConnectionError(f"{request.host} cannot be reached: {error.reason}") from error
 
@@ -270,9 +265,7 @@ class RemoteTokenizer:
         auth_token: str | None = None,
         max_retries: int = 3,
     ) -> None:
-        self.base_url = (
-            base_url.replace("/v1/completions", "").replace("/v1/chat/completions", "").rstrip("/")
-        )
+        self.base_url = re.sub(r"/v1/(chat/)?completions", "", base_url).rstrip("/")
         self.timeout, self.max_retries = timeout, max_retries
         self.cert_config: bool | str = (ca_cert_path or True) if verify_certificate else False
         self.headers = {"Authorization": f"Bearer {auth_token}"} if auth_token else {}
@@ -283,9 +276,8 @@ class RemoteTokenizer:
         last: Exception | None = None
         for _ in range(self.max_retries):
             try:
-                return call_json(
-                    f"{self.base_url}/{path}", body, self.headers, self.timeout, self.cert_config
-                )
+                url = f"{self.base_url}/{path}"
+                return call_json(url, body, self.headers, self.timeout, self.cert_config)
             except (OSError, ValueError, Refused) as error:
                 last = error
         raise RuntimeError(f"The server's tokenizer ({self.base_url}/{path}) failed: {last}")

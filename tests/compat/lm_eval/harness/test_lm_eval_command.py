@@ -18,9 +18,9 @@ import numpy
 import pytest
 
 from evalwright.compat.lm_eval import simple_evaluate
+from evalwright.compat.lm_eval.evaluator import evaluation_of
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import CLASSES, backend_of
-from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.registry import open_model
@@ -83,7 +83,8 @@ def harness(line: str) -> Done:
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model without weights under a name of lm_eval's."""
-    from evalwright.compat.lm_eval.harness import backends, evaluating
+    from evalwright.compat.lm_eval import evaluator
+    from evalwright.compat.lm_eval.harness import backends
     from evalwright.evaluation.configuration import ModelSpec
 
     def found(model: str, arguments: Mapping[str, Any]) -> backends.Backend:
@@ -93,7 +94,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
             else backend_of(model, arguments)
         )
 
-    monkeypatch.setattr(evaluating, "backend_of", found)
+    monkeypatch.setattr(evaluator, "backend_of", found)
 
 
 def test_groups_shots_limits_and_files(tasks: Path) -> None:

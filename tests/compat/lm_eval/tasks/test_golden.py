@@ -15,10 +15,9 @@ from compat.lm_eval.tasks.conftest import work_of
 from evalwright import evaluate
 from evalwright.compat.lm_eval.runs.export import export_lm_eval
 from evalwright.compat.lm_eval.runs.names import spelled
-from evalwright.compat.lm_eval.tasks.results import Group, group_results
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.results import task_results
+from evalwright.compat.lm_eval.tasks.results import Group, group_results, task_results
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.runs.reader import Run

@@ -21,7 +21,7 @@ from evalwright.reports.text import inert, shorten
 from evalwright.tasks.files import check_file
 
 if TYPE_CHECKING:
-    from evalwright.compat.lm_eval.harness.evaluating import Evaluation
+    from evalwright.compat.lm_eval.evaluator import Evaluation
     from evalwright.runs.reader import Run
 
 _KINDS = {"tasks": (), "groups": ("group",), "subtasks": ("task", "python"), "tags": ("tag",)}
@@ -62,7 +62,7 @@ class _Run(click.Command):
 @click.pass_context
 def run(ctx: click.Context) -> int:
     """Evaluate a model on tasks; exit code 1 where samples failed."""
-    from evalwright.compat.lm_eval.harness.evaluating import evaluation_of, results_of, run_evaluation
+    from evalwright.compat.lm_eval.evaluator import evaluation_of, results_of, run_evaluation
     from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
@@ -193,7 +193,7 @@ def list_(what: str, include_path: str | None) -> None:
 @click.option("--include_path", "--include-path", metavar="DIR", help="A folder of more tasks.")
 def validate(tasks: str, include_path: str | None) -> None:
     """Check that tasks can be read."""
-    from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
+    from evalwright.compat.lm_eval.evaluator import evaluation_of
     from evalwright.reports.numbers import counted
     from evalwright.tasks.loading import load_tasks, names_like
 

@@ -323,16 +323,18 @@ class TemplateAPI(TemplateLM):
                 text = (await response.content.read(4096)).decode(errors="replace")
                 raise Refused(response.status, text, response.headers.get("Retry-After"))
             outputs = json.loads(await _read(response))
-        found = (
-            self.parse_generations(outputs=outputs)
-            if generate
-            else self.parse_logprobs(outputs=outputs, tokens=list(messages), ctxlens=ctxlens)
+        told = {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
+        return self._parsed(outputs, generate, cache_keys or [None] * len(messages), **told)
+
+    def _parsed(self, outputs: Any, generate: bool, keys: Sequence[Any], **told: Any) -> list[Any]:
+        """The results in the server's answer; the cache is told of each that has a key, which windows of a rolling text have not."""
+        found: list[Any] = (self.parse_generations if generate else self.parse_logprobs)(
+            outputs=outputs, **told
         )
-        answers = [LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one for one in found]
-        for answer, key in zip(answers, cache_keys or (), strict=False):
-            if key is not None:
+        for answer, key in zip(found, keys, strict=True):
+            if key is not None and answer is not None:
                 self.cache_hook.add_partial("generate_until" if generate else "loglikelihood", key, answer)
-        return answers
+        return [LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one for one in found]
 
     def _call(self, **request: Any) -> Any:
         """`model_call`, again where it may help."""
@@ -427,19 +429,15 @@ class TemplateAPI(TemplateLM):
             "Log-likelihoods need a tokenizer, to tell the context's tokens from the continuation's: set tokenizer=NAME."
         )
         order = Collator(requests, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2])))
-        if self._concurrent > 1:
-            inputs, lengths, keys = self.batch_loglikelihood_requests(order.get_batched(n=0))
-            return order.get_original(self._all(inputs, keys, generate=False, ctxlens=lengths))
         results: list[Any] = []
-        for chunk in order.get_batched(n=self._batch_size):
+        for chunk in order.get_batched(n=self._batch_size if self._concurrent <= 1 else 0):
             inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
+            if self._concurrent > 1:
+                results += self._all(inputs, keys, generate=False, ctxlens=lengths)
+                continue
             outputs = self._call(messages=inputs, generate=False)
-            outputs = [outputs] if isinstance(outputs, dict) else outputs
-            found = self.parse_logprobs(outputs=outputs, tokens=inputs, ctxlens=lengths)
-            for answer, key in zip(found, keys, strict=True):
-                results.append(answer)
-                if key is not None:  # windows of a rolling text have none
-                    self.cache_hook.add_partial("loglikelihood", key, answer)
+            listed = [outputs] if isinstance(outputs, dict) else outputs
+            results += self._parsed(listed, False, keys, tokens=inputs, ctxlens=lengths)
         return order.get_original(results)
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
@@ -452,33 +450,25 @@ class TemplateAPI(TemplateLM):
                 for prompt, request in zip(prompts, requests, strict=True)
             ]
             prompts = [JsonChatStr(json.dumps(chat)) for chat in shown]
-        tokens = (
-            self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
-            if self.tokenized_requests and prompts
-            else [None] * len(prompts)
-        )
-        items = [
-            (prompt, request.args[1], encoded)
-            for prompt, request, encoded in zip(prompts, requests, tokens, strict=True)
-        ]
+        tokens: list[Any] = [None] * len(prompts)
+        if self.tokenized_requests and prompts:
+            tokens = self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
+        settings_of = [request.args[1] for request in requests]
+        items = list(zip(prompts, settings_of, tokens, strict=True))
         order = Collator(items, lambda one: -len(one[0]), group_by="gen_kwargs")
         results: list[str] = []
         for chunk in order.get_batched(n=self._batch_size if self._concurrent <= 1 else 0):
             contexts, (settings, *_), encoded = zip(*chunk, strict=True)
+            keys = [(context, settings) for context in contexts]
             sent: Sequence[Any] = contexts
             if self.tokenized_requests:
                 room = self.max_length - settings.get("max_gen_toks", self._max_gen_toks)
                 sent = [one[-room:] for one in encoded]
             if self._concurrent > 1:
-                keys = [(context, settings) for context in contexts]
                 results += self._all(sent, keys, generate=True, gen_kwargs=settings)
                 continue
             outputs = self._call(messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings))
-            found = self.parse_generations(outputs=outputs, contexts=contexts)
-            for text, context in zip(found, contexts, strict=True):
-                results.append(LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if text is None else text)
-                if text is not None:
-                    self.cache_hook.add_partial("generate_until", (context, settings), text)
+            results += self._parsed(outputs, True, keys, contexts=contexts)
         return order.get_original(results)
 
     def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:
