@@ -100,30 +100,18 @@ def _of_file(path: Path) -> list[Source]:
         named = _LINES.fullmatch(path.name)
         task, time = (named["task"], named["time"]) if named else (path.stem, "")
         return [Source(path.parent, time, samples={task: path})]
-    found = _RESULTS.fullmatch(path.name)
-    source = _opened(path, (found["time"] if found else "") or "")
+    source = _opened(path, _by_place(path.parent.glob("*.jsonl")))
     if source is None:
         raise RunError(f"{path} is not a results file of lm_eval: it has no part 'results' with tasks in it.")
-    files = _by_place(path.parent.glob("*.jsonl"))
-    _attach(source, files.get((path.parent, source.time), []))
     return [source]
 
 
 def _of_folder(folder: Path) -> list[Source]:
     lines = _by_place(folder.rglob("*.jsonl"))
-    sources = []
-    for path in sorted(folder.rglob("results*.json")):
-        named = _RESULTS.fullmatch(path.name)
-        source = _opened(path, named["time"] or "") if named and path.is_file() else None
-        if source is not None:
-            _attach(source, lines.pop((source.folder, source.time), []))
-            sources.append(source)
-    for (place, time), files in sorted(lines.items()):
-        source = Source(place, time)
-        _attach(source, files)
-        if source.samples:
-            sources.append(source)
-    return sources
+    paths = [path for path in sorted(folder.rglob("results*.json")) if _RESULTS.fullmatch(path.name)]
+    sources = [source for path in paths if path.is_file() and (source := _opened(path, lines))]
+    alone = [_attached(Source(place, time), files) for (place, time), files in sorted(lines.items())]
+    return [*sources, *(source for source in alone if source.samples)]
 
 
 def _by_place(paths: Iterator[Path]) -> dict[tuple[Path, str], list[Path]]:
@@ -134,7 +122,7 @@ def _by_place(paths: Iterator[Path]) -> dict[tuple[Path, str], list[Path]]:
     return found
 
 
-def _attach(source: Source, files: list[Path]) -> None:
+def _attached(source: Source, files: list[Path]) -> Source:
     known = {file_safe(name): name for name in source.part("results")}
     for path in files:
         named = _LINES.fullmatch(path.name)
@@ -146,16 +134,22 @@ def _attach(source: Source, files: list[Path]) -> None:
         fits = [name for name in known if path.stem == name or path.stem.endswith(f"_{name}")]
         if fits:
             source.samples[known[max(fits, key=len)]] = path
+    return source
 
 
-def _opened(path: Path, time: str) -> Source | None:
+def _opened(path: Path, lines: dict[tuple[Path, str], list[Path]]) -> Source | None:
+    """The evaluation of a results file, with the lines that are its own taken out of those of the folder."""
     with opened(path) as file:
         data = parsed(file.read(), str(path))
     results = data.get("results") if isinstance(data, dict) else None
     good = (
         isinstance(results, dict) and results and all(isinstance(entry, dict) for entry in results.values())
     )
-    return Source(path.parent, time, path, data) if good else None
+    if not good:
+        return None
+    named = _RESULTS.fullmatch(path.name)
+    time = (named["time"] if named else "") or ""
+    return _attached(Source(path.parent, time, path, data), lines.pop((path.parent, time), []))
 
 
 class SampleLines:
