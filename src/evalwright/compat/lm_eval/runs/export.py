@@ -157,12 +157,9 @@ class _Exported:
     def original(self) -> int:
         """How many samples the data have, where that is known."""
         dataset = self.definition.get("dataset")
-        known, key = (
-            (dataset, "samples")
-            if isinstance(dataset, Mapping)
-            else (self.task.get("metadata", {}), "original")
-        )
-        whole = known.get(key)
+        whole = self.task.get("metadata", {}).get("original")
+        if isinstance(dataset, Mapping):
+            whole = dataset.get("samples")
         return whole if isinstance(whole, int) else int(self.task["n_samples"])
 
     def config(self) -> dict[str, Any]:

@@ -293,7 +293,6 @@ def compile_class(
         needs,
         settings={key: value for key, value in _own(settings).items() if key != "metadata"},
         metadata=metadata,
-        generation=work.options.generation,
         version=str(version if version is not None else "N/A"),
         groups=groups,
         more={"class": f"{type(made).__module__}.{type(made).__qualname__}"},

@@ -88,7 +88,6 @@ class TaskWork(ABC):
         *,
         settings: Mapping[str, Any],
         metadata: Mapping[str, Any],
-        generation: Mapping[str, Any],
         version: str,
         groups: Sequence[Group],
         more: Mapping[str, Any] | None = None,
@@ -100,10 +99,11 @@ class TaskWork(ABC):
         name, options, own = self.definition.name, self.options, self.definition.metrics
         alias = str(settings.get("task_alias") or name)
         how = {"scoring": options.scoring}
+        generation = plain({**self.definition.generation, **options.generation})
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
-            strategy=Strategy(needs, self.asked, self.repeats, options.published, plain(generation)),
+            strategy=Strategy(needs, self.asked, self.repeats, options.published, generation),
             scorers=tuple(
                 Scorer(key, DIALECT, how, partial(self.score, pipeline=pipeline))
                 for key, pipeline in self.pipelines.items()
@@ -130,7 +130,7 @@ class TaskWork(ABC):
                 "multiturn": options.multiturn,
                 "system": options.system,
                 "seed": options.seed,
-                "generation": plain(generation),
+                "generation": generation,
                 "metadata": plain({key: value for key, value in metadata.items() if key != "config_source"}),
                 "config": plain(settings),
                 **({"samples": sorted(chosen)} if (chosen := options.samples.get(name)) is not None else {}),
@@ -343,7 +343,6 @@ def compile_definition(
         needs,
         settings=settings,
         metadata=metadata,
-        generation={**definition.generation, **options.generation},
         version=str(metadata.get("version", "Yaml")),
         groups=groups,
     )

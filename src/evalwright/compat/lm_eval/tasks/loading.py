@@ -62,12 +62,10 @@ class Library:
         self._say(name, tasks, collection)
         return tasks
 
-    def compile(
-        self, settings: Settings, collection: Collection | None = None, generated: Options | None = None
-    ) -> Task:
+    def compile(self, settings: Settings, collection: Collection, generated: Options | None = None) -> Task:
         """One task of its merged settings."""
         name = str(settings.get("task", ""))
-        groups = [group for group in (collection or Collection()).groups.values() if name in group.tasks]
+        groups = [group for group in collection.groups.values() if name in group.tasks]
         if "class" in settings:
             return compile_class(settings, self.functions, self.options, groups, generated)
         where = str((settings.get("metadata") or {}).get("config_source", ""))
@@ -131,10 +129,8 @@ class Library:
             tasks += leaves
         self._open.remove(name)
         averages, findings = averages_of(config.get("aggregate_metric_list"), name)
-        alias, version = (
-            config.get("group_alias") or name,
-            (config.get("metadata") or {}).get("version", "N/A"),
-        )
+        alias = config.get("group_alias") or name
+        version = (config.get("metadata") or {}).get("version", "N/A")
         direct, below_it = (tuple(dict.fromkeys(several)) for several in (children, tasks))
         found.groups[name] = Group(name, str(alias), averages, str(version), direct, below_it, findings)
         return tasks
