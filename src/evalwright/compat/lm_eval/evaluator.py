@@ -17,6 +17,7 @@ from evalwright.compat.lm_eval.dialect import DIALECT
 from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised, renamed_tasks
 from evalwright.compat.lm_eval.runs.names import NAMING, file_safe
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks, paths_of
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
@@ -133,12 +134,7 @@ def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
 
 
 def _notes(given: Settings) -> Iterator[str]:
-    if given.get("use_cache"):
-        yield "use_cache: responses are always stored, here in $EVALWRIGHT_HOME (.evalwright); the path is not used."
-    if given.get("cache_requests"):
-        yield "cache_requests is not needed: prompts are made as they are sent."
-    if given.get("confirm_run_unsafe_code"):
-        yield "confirm_run_unsafe_code has no effect: programs that models wrote run in a sandbox, or their task is refused."
+    yield from (said for name, said in TABLES["notes"].items() if given.get(name))
     if any(seed != SEEDS[place] for place, seed in enumerate(given.get("seed", SEEDS)) if place in (1, 2)):
         yield "The seeds of numpy and torch have no effect: nothing here draws from their global generators."
     if (verbosity := given.get("verbosity")) and str(verbosity).upper() not in logging.getLevelNamesMapping():

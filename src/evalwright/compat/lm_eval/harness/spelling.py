@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import join
 
 from evalwright.compat.lm_eval.harness.flags import KINDS, names_of
@@ -13,43 +13,24 @@ _GENERATION = {"max_gen_toks": "max_tokens", "until": "stop"}
 """Settings of generation that are called otherwise in our tasks."""
 
 
-def _arguments(values: Sequence[str], foreign: bool) -> list[str]:
-    found = [one for value in values for one in value.split(",") if not one.startswith("pretrained=")]
-    return [word for one in found for word in ("-M", one)]
-
-
-def _generation(values: Sequence[str], foreign: bool) -> list[str]:
-    words = []
-    for name, _, value in (one.partition("=") for text in values for one in text.split(",")):
+def _ours(key: str, values: Sequence[str], foreign: bool) -> list[str] | None:
+    """What a flag becomes; None where our commands have nothing like it. foreign: whether the tasks are lm_eval's."""
+    parts = [one for value in values for one in value.split(",")]
+    if key == "model_args":
+        return [word for one in parts if not one.startswith("pretrained=") for word in ("-M", one)]
+    if key == "gen_kwargs":
+        named = [one.partition("=")[::2] for one in parts]
         if foreign:
-            words += ["-D", f"generation.{name}={value}"]
-        elif name != "do_sample":
-            words += ["-T", f"answer.text.{_GENERATION.get(name, name)}={value}"]
-    return words
-
-
-def _batch_size(values: Sequence[str], foreign: bool) -> list[str]:
-    return ["-M", f"batch_size={values[0].partition(':')[0]}"]
-
-
-_OURS: Mapping[str, Callable[[Sequence[str], bool], list[str]]] = {
-    "model_args": _arguments,
-    "gen_kwargs": _generation,
-    "batch_size": _batch_size,
-    "num_fewshot": lambda values, foreign: ["--num-fewshot", values[0]],
-    "device": lambda values, foreign: ["-M", f"device={values[0]}"],
-    "output_path": lambda values, foreign: ["--out", values[0]],
-    "apply_chat_template": lambda values, foreign: ["--format", "chat"],
-    "system_instruction": lambda values, foreign: (
-        ["-D", f"system={values[0]}"] if foreign else ["-T", f"prompt.system={values[0]}"]
-    ),
-    "include_path": lambda values, foreign: ["--task-root", values[0]],
-    "trust_remote_code": lambda values, foreign: ["-M", "trust_remote_code=true"],
-    "wandb_args": lambda values, foreign: ["--track", "wandb"],
-    "trackio_args": lambda values, foreign: ["--track", "trackio"],
-    "verbosity": lambda values, foreign: ["--verbose"],
-}
-"""What a flag becomes. foreign: whether the tasks are lm_eval's."""
+            return [word for name, value in named for word in ("-D", f"generation.{name}={value}")]
+        kept = [(_GENERATION.get(name, name), value) for name, value in named if name != "do_sample"]
+        return [word for name, value in kept for word in ("-T", f"answer.text.{name}={value}")]
+    first = values[0] if values else ""
+    if key == "batch_size":
+        return ["-M", f"batch_size={first.partition(':')[0]}"]
+    if key == "system_instruction":
+        return ["-D", f"system={first}"] if foreign else ["-T", f"prompt.system={first}"]
+    words = TABLES["ours"].get(key)
+    return None if words is None else [word.replace("{}", first) for word in words]
 
 
 def meant(
@@ -83,7 +64,7 @@ def meant(
             words += [one, *values] if one else values
         elif key in _NOT_NEEDED:
             left.append(f"{one} ({_NOT_NEEDED[key]})")
-        elif key in _OURS and {*(made := _OURS[key](values, foreign))[:1]} <= native.keys():
+        elif (made := _ours(key, values, foreign)) is not None and {*made[:1]} <= native.keys():
             words += made
         elif key != "tasks":
             lost.append(one)

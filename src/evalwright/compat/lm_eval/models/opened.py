@@ -13,16 +13,9 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from evalwright.compat.lm_eval.api.model import TemplateLM
 from evalwright.compat.lm_eval.models.utils import DEFAULT_MAX_LENGTH, configure_pad_token, resolve_max_length
 from evalwright.compat.lm_eval.models.utils_hf import get_dtype
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.evaluation.processes import check_one_process
-
-_INSTEAD = {
-    "tp_plan": "tensor parallelism needs several processes: parallelize=True spreads the layers over the devices of one",
-    "delta": "add the weights beforehand and give the folder as pretrained",
-    "autogptq": "transformers reads such weights by itself where gptqmodel is installed: leave it out",
-    "gptqmodel": "transformers reads such weights by itself where gptqmodel is installed: leave it out",
-}
-"""Arguments that are refused, with what to do."""
 
 
 class Opened(TemplateLM):
@@ -92,7 +85,7 @@ class Opened(TemplateLM):
         refused = {"tp_plan": tp_plan, "delta": delta, "autogptq": autogptq, "gptqmodel": gptqmodel}
         for name, value in refused.items():
             if value:
-                raise ConfigurationError(f"{name}={value!r} is not supported: {_INSTEAD[name]}.")
+                raise ConfigurationError(f"{name}={value!r} is not supported: {TABLES['instead'][name]}.")
         if enable_thinking and think_end_token is None:
             raise ConfigurationError(
                 "enable_thinking=True needs think_end_token: the text that ends reasoning."

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
 
@@ -144,25 +145,13 @@ _METRICS = ("evaluate", "evaluate_modules")
 """Where metrics of the library `evaluate` come from: itself, and what it loads."""
 
 
-_UNSAFE = (
-    "runs code that the model wrote (`unsafe_code`), by its own Python and without a sandbox, so it is not run, whatever is "
-    "trusted. The tasks 'humaneval' and 'mbpp' here run such code in a sandbox: `evalwright run humaneval` or `evalwright run "
-    "mbpp`; a task of your own takes the scorer 'unit-tests'."
-)
-_IMAGES = (
-    "contains images or sound (`doc_to_image`, `doc_to_audio`). Requests here are text, and without the rest its scores "
-    "would have no meaning, so it is not run."
-)
-_PROMPT = (
-    "takes its prompt from a collection (`use_prompt: {prompt}`), in place of its own `doc_to_text` and `doc_to_target`. Such "
-    "collections (promptsource) are not read: write the prompt into these keys."
-)
-
-
-def reasons(task: str, *, unsafe: bool, multimodal: bool, prompt: Any = None) -> list[EvalwrightError]:
-    """Why a task is not run: it would run code that the model wrote, shows images or plays sound, or has its prompt elsewhere."""
-    said = [text for text, wanted in ((_UNSAFE, unsafe), (_IMAGES, multimodal), (_PROMPT, prompt)) if wanted]
-    return [ConfigurationError(f"The task '{task}' {text.replace('{prompt}', str(prompt))}") for text in said]
+def reasons(task: str, **wanted: Any) -> list[EvalwrightError]:
+    """Why a task is not run: `unsafe`, it would run code that the model wrote; `multimodal`, it shows images or plays sound; or its
+    `prompt` is elsewhere."""
+    said = [
+        TABLES["refused"][name].replace("{prompt}", str(value)) for name, value in wanted.items() if value
+    ]
+    return [ConfigurationError(f"The task '{task}' {text}") for text in said]
 
 
 def refusals(task: str, settings: Settings) -> list[EvalwrightError]:
