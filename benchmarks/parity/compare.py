@@ -132,7 +132,8 @@ def try_row(work: Work, index: int) -> None:
     asked = work.opened.questions(index, doc)
     responses = [answer(one.request(0)) for one in asked for _ in range(work.repeats)]
     for pipeline in work.definition.pipelines:
-        work.scores(pipeline, work.opened.rows[index], Answer(responses=tuple(responses)))
+        row = work.opened.rows[index]
+        work.opened.scoring(row, pipeline(work.came(Answer(responses=tuple(responses))), row))
 
 
 def prepared(
@@ -238,11 +239,12 @@ def sample_of(work: Work, index: int, pipeline: Any, found: Any) -> dict[str, An
         [as_text(one.context, hash_model.template)] + ([] if one.rolling else [one.rest])
         for one in work.opened.questions(index, doc)
     ]
-    worth = work.scores(pipeline, work.opened.rows[index], found)
+    taken = pipeline(work.came(found), doc)
+    worth = work.opened.scoring(work.opened.rows[index], taken)
     return {
         "doc_id": index,
         "arguments": arguments,
-        "filtered_resps": work.filtered(pipeline, doc, found),
+        "filtered_resps": taken,
         "filter": pipeline.name,
         "metrics": list(worth),
         "worth": worth,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evalwright.cli import main
-from evalwright.compat.lm_eval.models import identity
+from evalwright.compat.lm_eval.models import classes
 from evalwright.core.errors import ConfigurationError, ModelError, UnknownName, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
@@ -330,7 +330,7 @@ def test_repositories_behind_lm_eval_are_known_by_their_commit(monkeypatch: pyte
     def made(**given: Any) -> str:
         return open_model("lm_eval/hf", {"pretrained": "some/model", **given}).fingerprint
 
-    monkeypatch.setattr(identity, "open_repository", opened)
+    monkeypatch.setattr(classes, "open_repository", opened)
     seen = [made(), made(revision="v2"), made(tokenizer="some/tokenizer")]
     assert made() == seen[0]
     commits |= {"some/model": "c2"}

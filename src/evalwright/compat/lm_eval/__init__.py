@@ -18,11 +18,11 @@ from evalwright.compat.lm_eval.api.registry import register_model
 from evalwright.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evalwright.compat.lm_eval.harness.evaluating import evaluate, simple_evaluate
+    from evalwright.compat.lm_eval.evaluator import evaluate, simple_evaluate
 
 __all__ = ["LM", "CacheHook", "Instance", "TemplateLM", "evaluate", "register_model", "simple_evaluate"]
 
-_named, __dir__ = lazy_names(__name__, {"harness.evaluating": "evaluate simple_evaluate"})
+_named, __dir__ = lazy_names(__name__, {"evaluator": "evaluate simple_evaluate"})
 
 
 def __getattr__(name: str) -> Any:

@@ -6,8 +6,9 @@ import functools
 import hashlib
 import json
 import logging
+import re
 import ssl
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -147,11 +148,54 @@ def setup_logging(verbosity: int | str = logging.INFO) -> None:
 
 
 def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False) -> str:
-    """The Markdown table of results, or of groups."""
-    from evalwright.compat.lm_eval.harness.tables import table
+    """The Markdown table of results, or of groups, a line for each metric."""
+    from evalwright.reports.text import inert
 
-    rows = dict(sorted(result_dict[column].items())) if sort_results else result_dict[column]
-    return table({**result_dict, column: rows}, column)
+    found, title = result_dict[column], "Groups" if column == "groups" else "Tasks"
+    rows: list[Sequence[Any]] = [(title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")]
+    names = sorted(found) if sort_results else found
+    for name, depth in _depths(result_dict.get("group_subtasks", {}), names):
+        alias = f"{' ' * depth + '- ' if depth else ''}{found[name].get('alias', name)}"
+        first = [alias, str(result_dict["versions"].get(name, "N/A"))]
+        better = result_dict.get("higher_is_better", {}).get(name, {})
+        for key in sorted(found[name]):
+            metric, comma, pipeline = key.partition(",")
+            if not comma or metric.endswith("_stderr"):
+                continue
+            error = found[name].get(f"{metric}_stderr,{pipeline}")
+            arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
+            shots = str(result_dict.get("n-shot", {}).get(name, ""))
+            ends = ("", "") if error is None else ("±", error)
+            rows.append((*first, pipeline, shots, metric, arrow, found[name][key], *ends))
+            first = ["", ""]
+    cells = [[f"{one:.4f}" if isinstance(one, float) else str(one) for one in row] for row in rows]
+    texts = [[inert(cell).replace("|", "\\|") for cell in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    right = (3, 6, 8)
+    rule = ["-" * (n - 1) + ":" if i in right else "-" * max(n, 1) for i, n in enumerate(widths)]
+    lines = [[cell.ljust(n) for cell, n in zip(texts[0], widths, strict=True)], rule]
+    for row in texts[1:]:
+        places = enumerate(zip(row, widths, strict=True))
+        lines.append([cell.rjust(n) if i in right else cell.ljust(n) for i, (cell, n) in places])
+    return "\n".join(f"|{'|'.join(line)}|" for line in lines)
+
+
+def _depths(children: Mapping[str, Sequence[str]], names: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Names with how deep each is below its groups, in the order of the tree; what no tree reaches comes last."""
+    inner = {child for below in children.values() for child in below}
+    seen: set[str] = set()
+
+    def below(name: str, depth: int) -> Iterator[tuple[str, int]]:
+        if name in names and name not in seen:
+            seen.add(name)
+            yield name, depth
+            for child in children.get(name, ()):
+                yield from below(child, depth + 1)
+
+    for name in names:
+        if name not in inner:
+            yield from below(name, 0)
+    yield from ((name, 0) for name in names if name not in seen)
 
 
 class Refused(Exception):
@@ -189,15 +233,13 @@ def call_json(
     request = Request(url, data, {"Content-Type": "application/json", **(headers or {})})
     if request.type not in ("http", "https"):
         raise ConfigurationError(f"base_url must begin with http:// or https://, not {url!r}.")
+    opener = build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify)))
     try:
-        with build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify))).open(
-            request, timeout=timeout
-        ) as reply:
+        with opener.open(request, timeout=timeout) as reply:
             return json.loads(reply.read(LARGEST))
     except HTTPError as error:
-        raise Refused(
-            error.code, error.read(4096).decode(errors="replace"), error.headers.get("Retry-After")
-        ) from None
+        text = error.read(4096).decode(errors="replace")
+        raise Refused(error.code, text, error.headers.get("Retry-After")) from None
     except URLError as error:
         raise ConnectionError(f"{request.host} cannot be reached: {error.reason}") from error
 
@@ -223,9 +265,7 @@ class RemoteTokenizer:
         auth_token: str | None = None,
         max_retries: int = 3,
     ) -> None:
-        self.base_url = (
-            base_url.replace("/v1/completions", "").replace("/v1/chat/completions", "").rstrip("/")
-        )
+        self.base_url = re.sub(r"/v1/(chat/)?completions", "", base_url).rstrip("/")
         self.timeout, self.max_retries = timeout, max_retries
         self.cert_config: bool | str = (ca_cert_path or True) if verify_certificate else False
         self.headers = {"Authorization": f"Bearer {auth_token}"} if auth_token else {}
@@ -236,58 +276,40 @@ class RemoteTokenizer:
         last: Exception | None = None
         for _ in range(self.max_retries):
             try:
-                return call_json(
-                    f"{self.base_url}/{path}", body, self.headers, self.timeout, self.cert_config
-                )
+                url = f"{self.base_url}/{path}"
+                return call_json(url, body, self.headers, self.timeout, self.cert_config)
             except (OSError, ValueError, Refused) as error:
                 last = error
         raise RuntimeError(f"The server's tokenizer ({self.base_url}/{path}) failed: {last}")
 
-    @property
-    def eos_token(self) -> str | None:
-        """The text that ends a text."""
-        return self.tokenizer_info.get("eos_token")
+    eos_token = property(lambda self: self.tokenizer_info.get("eos_token"), doc="The text that ends a text.")
+    bos_token = property(
+        lambda self: self.tokenizer_info.get("bos_token"), doc="The text that begins a text."
+    )
+    pad_token = property(lambda self: self.tokenizer_info.get("pad_token"), doc="The text that fills rows.")
 
-    @property
-    def bos_token(self) -> str | None:
-        """The text that begins a text."""
-        return self.tokenizer_info.get("bos_token")
+    def _id_of(self, token: str | None) -> int | None:
+        return None if token is None else self.encode(token)[0]
 
-    @property
-    def pad_token(self) -> str | None:
-        """The text that fills rows."""
-        return self.tokenizer_info.get("pad_token")
-
-    @functools.cached_property
-    def eos_token_id(self) -> int | None:
-        """Its number."""
-        return None if self.eos_token is None else self.encode(self.eos_token)[0]
-
-    @functools.cached_property
-    def bos_token_id(self) -> int | None:
-        """Its number."""
-        return None if self.bos_token is None else self.encode(self.bos_token)[0]
-
-    @property
-    def eot_token(self) -> int | None:
-        """As `eos_token_id`."""
-        return self.eos_token_id
+    eos_token_id = functools.cached_property(lambda self: self._id_of(self.eos_token))
+    bos_token_id = functools.cached_property(lambda self: self._id_of(self.bos_token))
+    eot_token = property(lambda self: self.eos_token_id, doc="As `eos_token_id`.")
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, without special ones."""
-        found = self._call("tokenize", {"prompt": text, "add_special_tokens": False})
-        tokens = found.get("tokens") if isinstance(found, dict) else None
-        if not isinstance(tokens, list):
-            raise RuntimeError("The server's /tokenize gave no list of tokens.")
-        return tokens
+        body = {"prompt": text, "add_special_tokens": False}
+        return list(self._part("tokenize", body, "tokens", list, "list of tokens"))
 
     def decode(self, tokens: list[int]) -> str:
         """The text of tokens."""
-        found = self._call("detokenize", {"tokens": tokens})
-        text = found.get("prompt") if isinstance(found, dict) else None
-        if not isinstance(text, str):
-            raise RuntimeError("The server's /detokenize gave no text.")
-        return text
+        return str(self._part("detokenize", {"tokens": tokens}, "prompt", str, "text"))
+
+    def _part(self, path: str, body: Any, name: str, kind: type, what: str) -> Any:
+        found = self._call(path, body)
+        part = found.get(name) if isinstance(found, dict) else None
+        if not isinstance(part, kind):
+            raise RuntimeError(f"The server's /{path} gave no {what}.")
+        return part
 
     def batch_decode(self, tokens_list: list[list[int]]) -> list[str]:
         """The text of each."""
@@ -308,17 +330,10 @@ class RemoteTokenizer:
         return {"input_ids": self.encode(text)}
 
 
-def check_remote_tokenizer_support(
-    base_url: str,
-    timeout: int = 5,
-    verify_certificate: bool = True,
-    ca_cert_path: str | None = None,
-    auth_token: str | None = None,
-    max_retries: int = 3,
-) -> bool:
-    """Whether a server tells its tokenizer and tokenises."""
+def check_remote_tokenizer_support(base_url: str, timeout: int = 5, *more: Any, **how: Any) -> bool:
+    """Whether a server tells its tokenizer and tokenises. The arguments are those of RemoteTokenizer."""
     try:
-        found = RemoteTokenizer(base_url, timeout, verify_certificate, ca_cert_path, auth_token, max_retries)
+        found = RemoteTokenizer(base_url, timeout, *more, **how)
         return "eos_token" in found.tokenizer_info and bool(found.encode("test"))
     except (RuntimeError, ValueError):
         return False

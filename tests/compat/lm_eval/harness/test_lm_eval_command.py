@@ -18,9 +18,9 @@ import numpy
 import pytest
 
 from evalwright.compat.lm_eval import simple_evaluate
+from evalwright.compat.lm_eval.evaluator import evaluation_of
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import CLASSES, backend_of
-from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.registry import open_model
@@ -83,7 +83,8 @@ def harness(line: str) -> Done:
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model without weights under a name of lm_eval's."""
-    from evalwright.compat.lm_eval.harness import backends, evaluating
+    from evalwright.compat.lm_eval import evaluator
+    from evalwright.compat.lm_eval.harness import backends
     from evalwright.evaluation.configuration import ModelSpec
 
     def found(model: str, arguments: Mapping[str, Any]) -> backends.Backend:
@@ -93,7 +94,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
             else backend_of(model, arguments)
         )
 
-    monkeypatch.setattr(evaluating, "backend_of", found)
+    monkeypatch.setattr(evaluator, "backend_of", found)
 
 
 def test_groups_shots_limits_and_files(tasks: Path) -> None:
@@ -177,17 +178,12 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
         "model: scripted\ntasks: [sky]\ninclude_path: tasks\nlimit: 4\nseed: 42\n"
     )
     assert typed("lm-eval", "run", "--config", "mine.yaml", "--limit", "2").code == 0
-    for bad in (
-        "trust: [tasks]",
-        "trust_remote_code: true",
-        "model_args: {base_url: 'http://a'}",
-        "wandb_args: {project: x}",
-    ):
-        (tasks / "bad.yaml").write_text(bad if bad.startswith("tasks") else f"tasks: [sky]\n{bad}\n")
-        done = typed("lm-eval", "run", "--config", "bad.yaml")
-        assert done.code == 2
-        assert "which a file may not" in done.err
+    never = "which a file may not"
     for bad, said in (
+        ("trust: [tasks]", never),
+        ("trust_remote_code: true", never),
+        ("model_args: {base_url: 'http://a'}", never),
+        ("wandb_args: {project: x}", never),
         ("include_path: ..", "not beside it"),
         ("output_path: /", "outside"),
         ("limit: [1]", "--limit takes a number"),
@@ -414,11 +410,9 @@ def test_a_system_message_that_the_template_refuses_is_left_out_of_prompt_and_fi
     assert done.code == 0, done.err
     (file,) = (tasks / "out").rglob("samples_sky_*.jsonl")
     for line in map(json.loads, file.read_text().splitlines()):
-        asked = line["arguments"]["gen_args_0"]["arg_0"]
-        assert (
-            asked
-            == f"<s><|im_start|>user\nQuestion: {line['doc']['question']}\nAnswer:<|im_end|>\n<|im_start|>assistant\n"
-        )
+        question = f"Question: {line['doc']['question']}\nAnswer:"
+        wanted = f"<s><|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+        assert line["arguments"]["gen_args_0"]["arg_0"] == wanted
 
 
 def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:
@@ -444,10 +438,8 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     assert found["results"]["gen"]["exact_match,none"] == 0.5
     assert found["n-samples"]["gen"]["effective"] == 4
     assert len(found["samples"]["gen"]) == 4
-    assert (
-        evaluate(Longest(), ["gen"], include_path="tasks", limit=4)["results"]["gen"]["exact_match,none"]
-        == 0.5
-    )
+    alone = evaluate(Longest(), ["gen"], include_path="tasks", limit=4)
+    assert alone["results"]["gen"]["exact_match,none"] == 0.5
     with pytest.raises(UnknownName, match="nosuch"):
         simple_evaluate(Longest(), tasks=["sky"], include_path="tasks", nosuch=1)
 
@@ -459,11 +451,8 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     assert found["samples"]["gen"][0]["resps"] == [["Mars"]]
     from evalwright.compat.lm_eval.utils import handle_non_serializable
 
-    assert json.loads(json.dumps([numpy.int64(3), {1}, Path("a")], default=handle_non_serializable)) == [
-        3,
-        [1],
-        "a",
-    ]
+    text = json.dumps([numpy.int64(3), {1}, Path("a")], default=handle_non_serializable)
+    assert json.loads(text) == [3, [1], "a"]
     unscored = simple_evaluate(
         Longest(), tasks=["gen"], include_path="tasks", limit=2, predict_only=True, home="another"
     )
@@ -504,10 +493,8 @@ def test_tasks_that_two_tags_share_run_once(tasks: Path) -> None:
 def test_shots_of_chosen_rows_are_drawn_for_these_alone(tasks: Path) -> None:
     import random
 
-    assert (
-        harness('--tasks gen --num_fewshot 2 --samples {"gen":[7,3]} --output_path out --log_samples').code
-        == 0
-    )
+    line = '--tasks gen --num_fewshot 2 --samples {"gen":[7,3]} --output_path out --log_samples'
+    assert harness(line).code == 0
     (file,) = (tasks / "out").rglob("samples_gen_*.jsonl")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     chance = random.Random(1234)

@@ -85,11 +85,11 @@ def test_without_samples_the_standard_error_makes_a_normal_interval(tmp_path: Pa
     results = {
         "results": {
             "t": {
-                "alias": "t",
                 "acc,none": 0.25,
                 "acc_stderr,none": 0.05,
                 "bleu,none": 31.5,
                 "bleu_stderr,none": "N/A",
+                "alias": "t",
             },
             "edge": {"acc,none": 0.01, "acc_stderr,none": 0.02},
         },

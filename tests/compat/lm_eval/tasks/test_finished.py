@@ -202,16 +202,18 @@ def test_changed_filters_count_where_the_folder_is_given(load: Load, write: Writ
 def test_python_is_trusted_anew(load: Load) -> None:
     trust = str(Path("tasks").resolve())
     done = typed(
-        "run",
-        "lm-eval:missed",
-        "--task-root",
-        "tasks",
-        "--trust",
+        *[
+            "run",
+            "lm-eval:missed",
+            "--task-root",
+            "tasks",
+            "--model",
+            "scripted/hash",
+            "--name",
+            "m",
+            "--trust",
+        ],
         trust,
-        "--model",
-        "scripted/hash",
-        "--name",
-        "m",
     )
     assert done.code != 2, done.text
     refused = typed("score", "m")

@@ -15,10 +15,9 @@ from compat.lm_eval.tasks.conftest import work_of
 from evalwright import evaluate
 from evalwright.compat.lm_eval.runs.export import export_lm_eval
 from evalwright.compat.lm_eval.runs.names import spelled
-from evalwright.compat.lm_eval.tasks.groups import Group, group_results
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.results import task_results
+from evalwright.compat.lm_eval.tasks.results import Group, group_results, task_results
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.runs.reader import Run
@@ -90,8 +89,9 @@ def check_samples(task: Task, records: list[SampleRecord], wanted: list[dict[str
         answer = records[index].answer
         assert answer is not None
         doc = work.opened.rows[index]
-        assert same(json.loads(json.dumps(work.filtered(pipeline, doc, answer))), expected["filtered_resps"])
-        worth = work.scores(pipeline, doc, answer)
+        taken = pipeline(work.came(answer), doc)
+        assert same(json.loads(json.dumps(taken)), expected["filtered_resps"])
+        worth = work.opened.scoring(doc, taken)
         assert list(worth) == expected["metrics"]
         for metric, value in worth.items():
             assert same(value, expected[metric]), (metric, value, expected[metric])

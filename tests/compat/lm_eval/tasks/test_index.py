@@ -1,4 +1,4 @@
-"""Names: kinds, what wins, what is passed over, and the cache."""
+"""Names: kinds, what wins, what is passed over, and the cache; includes and tags of its YAML."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from evalwright.compat.lm_eval.tasks import files
+from evalwright.compat.lm_eval.tasks.files import Files
 from evalwright.compat.lm_eval.tasks.index import Index
-from evalwright.core.errors import UnknownName
+from evalwright.core.errors import TaskError, UnknownName
 
 from .conftest import Write
 
@@ -71,3 +72,28 @@ def test_an_unknown_name_comes_with_files_that_could_not_be_read(write: Write, t
     write("a.yaml", "include: nowhere\ntask: a\n")
     with pytest.raises(UnknownName, match=r"Not used: The task file '.*nowhere' cannot be read"):
         Index([tmp_path / "tasks"])["a"]
+
+
+def test_a_diamond_is_fine_and_a_cycle_is_not(write: Write) -> None:
+    write("base", "a: 1\n")
+    write("left", "include: base\n")
+    write("right", "include: base\nb: 2\n")
+    assert Files().read(write("task.yaml", "include: [left, right]\n")) == {"a": 1, "b": 2}
+    write("self", "include: self\n")
+    with pytest.raises(TaskError, match="includes itself"):
+        Files().read(write("loop.yaml", "include: self\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: !!python/object/apply:os.system [ls]\n", "line 1"),
+        ("- 1\n", "mapping"),
+        ("a: [\n", "line 2"),
+        ("a: 2024-99-99\n", "YAML cannot be used"),
+        ("include: nowhere\n", "cannot be read: No such file"),
+    ],
+)
+def test_what_cannot_be_used_is_a_sentence(write: Write, text: str, reason: str) -> None:
+    with pytest.raises(TaskError, match=reason):
+        Files().read(write("task.yaml", text))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.compat.lm_eval.tasks import shim, squad_metrics
-from evalwright.compat.lm_eval.tasks.libraries import EXTRAS, advice, imported_by, install_command
+from evalwright.compat.lm_eval.tasks import functions, squad_metrics
+from evalwright.compat.lm_eval.tasks.functions import EXTRAS, advice, imported_by, install_command
 from evalwright.core.errors import TaskError
 
 from .conftest import Load, Write
@@ -100,7 +100,7 @@ def test_reworded_and_caught_errors(
 
 def test_squad_as_transformers_had_it() -> None:
     pytest.importorskip("transformers")
-    shim.install([])
+    functions.install([])
     import transformers.data.metrics.squad_metrics as found
 
     assert found.compute_f1("The cat sat.", "a cat ran") == 0.5

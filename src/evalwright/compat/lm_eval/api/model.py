@@ -208,20 +208,18 @@ class CachingLM:
         return partial(self._cached, name) if name in METHODS else found
 
     def _cached(self, method: str, requests: list[Instance]) -> list[Any]:
-        results: list[Any] = []
-        waiting: list[tuple[int, Instance, str]] = []
-        for place, request in enumerate(requests):
-            key = hash_args(method, request.args)
+        def key_of(request: Instance) -> str:
             sampled = method == "generate_until" and request.args[1].get("do_sample", False)
-            results.append(None if sampled else self.dbdict.get(key))
-            if results[-1] is None:
-                waiting.append((place, request, "" if sampled else key))
-        if waiting:
-            found = getattr(self.lm, method)([request for _, request, _ in waiting])
-            for (place, _, key), result in zip(waiting, found, strict=True):
-                results[place] = result
-                if key:
-                    self.dbdict[key] = result
+            return "" if sampled else hash_args(method, request.args)
+
+        keys = list(map(key_of, requests))
+        results = [self.dbdict.get(key) if key else None for key in keys]
+        waiting = [place for place, result in enumerate(results) if result is None]
+        found = getattr(self.lm, method)([requests[place] for place in waiting]) if waiting else ()
+        for place, result in zip(waiting, found, strict=True):
+            results[place] = result
+            if keys[place]:
+                self.dbdict[keys[place]] = result
         return results
 
     def get_cache_hook(self) -> CacheHook:

@@ -5,68 +5,43 @@ What has no counterpart runs through the class of the installed package (`lm_eva
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
-from evalwright.compat.lm_eval.harness.renamed import MODELS, renamed_model
+from evalwright.compat.lm_eval.harness.flags import MODELS, renamed_model
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.evaluation.configuration import ModelSpec
 
-CLASSES = (
-    "anthropic-chat", "anthropic-chat-completions", "anthropic-completions", "dummy", "ggml", "gguf", "habana", "hf",
-    "hf-audiolm-qwen", "hf-auto", "hf-mistral3", "hf-multimodal", "huggingface", "ipex", "litellm", "litellm-chat",
-    "litellm-chat-completions", "local-chat-completions", "local-completions", "mamba_ssm", "megatron_lm", "nemo_lm", "neuronx",
-    "onnxruntime", "onnxruntime-genai", "openai-chat-completions", "openai-completions", "openvino", "sglang", "sglang-generate",
-    "steered", "textsynth", "trtllm", "vllm", "vllm-vlm", "watsonx_llm", "winml",
-)  # fmt: skip
+CLASSES: list[str] = TABLES["classes"]
+_NEEDLESS: dict[str, str] = TABLES["needless"]
 _TRANSFORMERS = frozenset(("hf", "hf-auto", "huggingface"))
+_ENDINGS = {"completions": "/completions", "chat": "/chat/completions"}
+"""Of the addresses of OpenAI's interfaces."""
 _OPENAI = {
-    "openai-completions": ("openai", "completions"),
-    "openai-chat-completions": ("openai", "chat"),
-    "local-completions": ("openai", "completions"),
-    "local-chat-completions": ("openai", "chat"),
+    f"{whose}-{name}": interface
+    for whose in ("openai", "local")
+    for name, interface in (("completions", "completions"), ("chat-completions", "chat"))
 }
-_ANTHROPIC = frozenset(("anthropic-chat", "anthropic-chat-completions"))
-
-_SAME = {
-    "dtype": "dtype", "device": "device", "revision": "revision", "subfolder": "subfolder", "tokenizer": "tokenizer",
-    "trust_remote_code": "trust_remote_code", "max_length": "max_length", "peft": "peft",
-    "prefix_token_id": "prefix_token", "attn_implementation": "attn_implementation", "enable_thinking": "enable_thinking",
-    "chat_template_args": "chat_template_args", "use_fast_tokenizer": "use_fast_tokenizer", "max_gen_toks": "max_tokens",
-    "torch_dtype": "dtype",
-}  # fmt: skip
-"""Arguments of its transformers class that ours has under these names."""
-_SERVED = {
-    "max_gen_toks": "max_tokens", "num_concurrent": "max_concurrency", "max_retries": "max_attempts", "timeout": "timeout",
-    "max_length": "context_length", "temperature": "temperature",
-}  # fmt: skip
-"""Arguments of its classes of servers that ours have under these names."""
-_NEEDLESS = {
-    "logits_cache": "shared contexts are computed once in any case",
-    "low_cpu_mem_usage": "weights are read in place in any case",
-    "backend": "the kind of model is read from its configuration",
-    "batch_size": "requests are sent one by one, as many at a time as the server takes",
-    "max_batch_size": "requests are sent one by one",
-    "tokenized_requests": "texts are sent",
-    "tokenizer_backend": "texts are sent",
-    "tokenizer": "texts are sent",
-    "eos_string": "the server ends the answer",
-}
-
 
 SPREAD = "--model_args parallelize=True"
-_SEVERAL = (
-    "one process computes here. parallelize=True spreads the layers over all devices; for several copies or tensor parallelism serve "
-    "the model (vllm serve NAME --tensor-parallel-size N --data-parallel-size M) and evaluate it with --model local-completions "
-    "--model_args model=NAME,base_url=http://localhost:8000/v1/completions"
+_SERVE = (
+    "for several copies or tensor parallelism serve the model (vllm serve NAME --tensor-parallel-size N --data-parallel-size M) and "
+    "evaluate it with --model local-completions --model_args model=NAME,base_url=http://localhost:8000/v1/completions"
 )
-_REFUSED = dict.fromkeys(
-    ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size"), _SEVERAL
-)
+_REFUSED = ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size")
 _SERVERS = ("vllm", "vllm-vlm", "sglang", "trtllm")
+_PLACES = (
+    "parallelize",
+    "device_map",
+    "device_map_option",
+    "max_memory_per_gpu",
+    "max_cpu_memory",
+    "offload_folder",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,79 +55,79 @@ class Backend:
 def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
     """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
     left = dict(arguments)  # what becomes an argument of ours is taken out
+    found: Backend | None = None
     if model in MODEL_REGISTRY:
-        found: Backend | None = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
+        found = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
     elif model in _TRANSFORMERS:
         found = _transformers(left)
     elif model in _OPENAI:
         found = _openai(model, left)
-    elif model in _ANTHROPIC:
-        found = _named("anthropic", left, "model")
-    elif model == "dummy" and not _installed():
+    elif model in ("anthropic-chat", "anthropic-chat-completions"):
+        found = _served("anthropic", left, "model")
+    elif model == "dummy" and not installed_tasks():
         found = Backend(ModelSpec("scripted/hash"), ["`dummy` is scripted/hash: answers by the text's hash."])
-    else:
-        found = None
     return found or _theirs(model, arguments, left)
 
 
 def _transformers(given: dict[str, Any]) -> Backend | None:
-    name = given.pop("pretrained", None)
-    if not name:
+    if not (name := given.pop("pretrained", None)):
         raise ConfigurationError(
             "--model hf needs --model_args pretrained=NAME: a folder, or a model of the Hugging Face Hub."
         )
     out: dict[str, Any] = {}
     notes: list[str] = []
     size, most = given.pop("batch_size", None), given.pop("max_batch_size", None)
-    if size is not None:
-        out["batch_size"] = (most or "auto") if str(size).startswith("auto") else int(size)
-        if str(size).startswith("auto"):
-            notes.append(
-                "batch_size=auto goes by free memory" + (f", with at most {most} rows." if most else ".")
-            )
+    if str(size).startswith("auto"):
+        out["batch_size"] = most or "auto"
+        with_most = f", with at most {most} rows." if most else "."
+        notes.append(f"batch_size=auto goes by free memory{with_most}")
+    elif size is not None:
+        out["batch_size"] = int(size)
     elif most is not None:
         notes.append("max_batch_size is for batch_size=auto alone, and has no effect here.")
-    for key, instead in _REFUSED.items():
+    for key in _REFUSED:
         if given.pop(key, None) not in (None, False, 0, 1):
+            instead = (
+                f"one process computes here. parallelize=True spreads the layers over all devices; {_SERVE}"
+            )
             raise ConfigurationError(f"--model_args {key}=... of --model hf is not supported: {instead}.")
     out |= _placement(given, notes)
-    bits = [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]
-    if bits:
+    if bits := [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]:
         out["quantization"] = f"bitsandbytes-{bits[0]}bit"
     if (begins := given.pop("add_bos_token", None)) is not None:
         out["add_bos" if begins else "add_special_tokens"] = bool(begins)
     if given.get("revision") == "main":
         given.pop("revision")  # the default; a folder has none
-    for key in list(given):
-        if key in _SAME:
-            value = given.pop(key)
-            if value is not None:
-                out[_SAME[key]] = value
-        elif key in ("logits_cache", "low_cpu_mem_usage") or (
-            key == "backend" and given[key] in ("default", "causal", "seq2seq")
-        ):
-            given.pop(key)
-            notes.append(f"{key} is not needed: {_NEEDLESS[key]}.")
+    _take(given, TABLES["same"], out)
+    needless = ["logits_cache", "low_cpu_mem_usage"]
+    if given.get("backend") in ("default", "causal", "seq2seq"):
+        needless.append("backend")
+    _drop(given, needless, notes)
     device = str(out.get("device"))
     if device.startswith("cuda:") and device[5:].isdecimal() and int(device[5:]) >= (here := _devices()):
-        notes.append(
-            f"{device} is not here: the model runs on {'another GPU' if here else 'the CPU'}, as it does there."
-        )
+        other = "another GPU" if here else "the CPU"
+        notes.append(f"{device} is not here: the model runs on {other}, as it does there.")
         device = "cuda"
     if device == "cuda":
         out["device"] = "auto"
-    if given:
-        return None
-    return Backend(ModelSpec(f"hf/{name}", out), notes)
+    return None if given else Backend(ModelSpec(f"hf/{name}", out), notes)
+
+
+def _take(given: dict[str, Any], names: Mapping[str, str], out: dict[str, Any]) -> None:
+    """Move arguments under our names; what is None is as if it were not given."""
+    found = {key: given.pop(key) for key in list(given) if key in names}
+    out |= {names[key]: value for key, value in found.items() if value is not None}
+
+
+def _drop(given: dict[str, Any], names: Collection[str], notes: list[str]) -> None:
+    for key in [key for key in given if key in names]:
+        given.pop(key)
+        notes.append(f"{key} is not needed: {_NEEDLESS[key]}.")
 
 
 def _placement(given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Over which devices the layers are spread; takes what says so out of the arguments."""
-    wanted = {
-        key: value
-        for key in ("parallelize", "device_map", "device_map_option", "max_memory_per_gpu", "max_cpu_memory", "offload_folder")
-        if (value := given.pop(key, None)) is not None
-    }  # fmt: skip
+    wanted = {key: value for key in _PLACES if (value := given.pop(key, None)) is not None}
     spread = wanted.pop("parallelize", False)
     named = [wanted.pop(key) for key in ("device_map", "device_map_option") if key in wanted]
     if not spread and not named:
@@ -190,36 +165,26 @@ def _devices() -> int:
 
 
 def _openai(model: str, given: dict[str, Any]) -> Backend | None:
-    provider, interface = _OPENAI[model]
-    address = given.pop("base_url", None)
+    interface = _OPENAI[model]
+    address, ending = given.pop("base_url", None), _ENDINGS[interface]
     if model.startswith("local-") and not address:
-        raise ConfigurationError(
-            f"--model {model} needs --model_args base_url=http://HOST:PORT/v1/{interface.replace('chat', 'chat/completions')}."
-        )
-    found = _named(provider, given, "model", "pretrained")
-    if found is None:
-        return None
-    arguments = {**found.spec.arguments, "interface": interface}
-    notes = list(found.notes)
-    if address:
-        ending = "/chat/completions" if interface == "chat" else "/completions"
-        arguments["base_url"] = str(address).rstrip("/").removesuffix(ending)
-    return Backend(ModelSpec(found.spec.model, arguments), notes)
+        raise ConfigurationError(f"--model {model} needs --model_args base_url=http://HOST:PORT/v1{ending}.")
+    found = _served("openai", given, "model", "pretrained", interface=interface)
+    if found and address:
+        url = str(address).rstrip("/").removesuffix(ending)
+        return Backend(ModelSpec(found.spec.model, {**found.spec.arguments, "base_url": url}), found.notes)
+    return found
 
 
-def _named(provider: str, given: dict[str, Any], *keys: str) -> Backend | None:
+def _served(provider: str, given: dict[str, Any], *keys: str, **out: Any) -> Backend | None:
     names = [given.pop(key) for key in keys if key in given]
     if not names:
         raise ConfigurationError(f"The model needs --model_args {keys[0]}=NAME.")
-    out: dict[str, Any] = {}
     notes: list[str] = []
-    for key in list(given):
-        if key in _SERVED:
-            out[_SERVED[key]] = given.pop(key)
-        elif key in _NEEDLESS:
-            given.pop(key)
-            notes.append(f"{key} is not needed: {_NEEDLESS[key]}.")
-    return Backend(ModelSpec(f"{provider}/{names[0]}", out), notes) if not given else None
+    own: dict[str, Any] = {key: given.pop(key) for key in list(given) if key in TABLES["served"]}
+    _drop(given, _NEEDLESS, notes)
+    arguments = {**{TABLES["served"][key]: value for key, value in own.items()}, **out}
+    return Backend(ModelSpec(f"{provider}/{names[0]}", arguments), notes) if not given else None
 
 
 def _theirs(model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]) -> Backend:
@@ -227,26 +192,16 @@ def _theirs(model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]) -
     if model not in CLASSES:
         hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}."
         raise UnknownName("model class of lm_eval", model, () if model in MODELS else CLASSES, hint)
-    if not _installed():
-        if model in _TRANSFORMERS:
-            return Backend(
-                ModelSpec(f"lm/{model}", dict(arguments)),
-                [
-                    "Some of its arguments are not those of hf/...: the model runs batch by batch (lm/hf), which is slower."
-                ],
-            )
-        lacking = f" with {', '.join(sorted(left))}" if left and left != arguments else ""
-        served = f" Or: {_SEVERAL.partition('; ')[2]}." if model in _SERVERS else ""
-        raise ConfigurationError(
-            f"--model {model}{lacking} needs the class of lm_eval itself: "
-            "pip install 'lm_eval==0.4.13', and the same command runs it. Without it: hf, openai-completions, "
-            f"openai-chat-completions, local-completions, local-chat-completions, anthropic-chat.{served}"
-        )
-    return Backend(
-        ModelSpec(f"lm_eval/{model}", dict(arguments)),
-        [f"'{model}' runs as the class of the installed lm_eval (lm_eval/{model})."],
+    if installed_tasks():
+        note = f"'{model}' runs as the class of the installed lm_eval (lm_eval/{model})."
+        return Backend(ModelSpec(f"lm_eval/{model}", dict(arguments)), [note])
+    if model in _TRANSFORMERS:
+        note = "Some of its arguments are not those of hf/...: the model runs batch by batch (lm/hf), which is slower."
+        return Backend(ModelSpec(f"lm/{model}", dict(arguments)), [note])
+    lacking = f" with {', '.join(sorted(left))}" if left and left != arguments else ""
+    served = f" Or: {_SERVE}." if model in _SERVERS else ""
+    raise ConfigurationError(
+        f"--model {model}{lacking} needs the class of lm_eval itself: "
+        "pip install 'lm_eval==0.4.13', and the same command runs it. Without it: hf, openai-completions, "
+        f"openai-chat-completions, local-completions, local-chat-completions, anthropic-chat.{served}"
     )
-
-
-def _installed() -> bool:
-    return bool(installed_tasks())

@@ -15,13 +15,13 @@ import click
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import SPREAD
-from evalwright.compat.lm_eval.harness.tables import table
+from evalwright.compat.lm_eval.utils import make_table
 from evalwright.evaluation.processes import check_one_process
 from evalwright.reports.text import inert, shorten
 from evalwright.tasks.files import check_file
 
 if TYPE_CHECKING:
-    from evalwright.compat.lm_eval.harness.evaluating import Evaluation
+    from evalwright.compat.lm_eval.evaluator import Evaluation
     from evalwright.runs.reader import Run
 
 _KINDS = {"tasks": (), "groups": ("group",), "subtasks": ("task", "python"), "tags": ("tag",)}
@@ -52,10 +52,8 @@ class _Run(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The flags, from the parser's table."""
         with formatter.section("Options"):
-            rows = [
-                (", ".join(filter(None, (f"--{name}", short))), text) for name, short, _, text in flags.FLAGS
-            ]
-            formatter.write_dl(rows)
+            named = [((f"--{name}", short), text) for name, short, _, text in flags.FLAGS]
+            formatter.write_dl([(", ".join(filter(None, names)), text) for names, text in named])
         with formatter.section("Options of our own"):
             formatter.write_dl([(f"--{name}", text) for name, _, _, text in flags.OWN])
 
@@ -64,7 +62,7 @@ class _Run(click.Command):
 @click.pass_context
 def run(ctx: click.Context) -> int:
     """Evaluate a model on tasks; exit code 1 where samples failed."""
-    from evalwright.compat.lm_eval.harness.evaluating import evaluation_of, results_of, run_evaluation
+    from evalwright.compat.lm_eval.evaluator import evaluation_of, results_of, run_evaluation
     from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
@@ -78,10 +76,16 @@ def run(ctx: click.Context) -> int:
     _say(f"As our own command: {as_command(evaluation)}")
     if given.get("output_path"):
         check_file(_place(given)[0] / "model" / "results.json")
-    if given.get("check_integrity"):
-        _check(ctx, evaluation)
+    if given.get("check_integrity") and _ours(ctx, "check", evaluation.configuration.tasks, evaluation):
+        raise click.ClickException(
+            "The tasks have faults (above). Leave out --check_integrity to run them as they are."
+        )
     if given.get("write_out"):
-        _write_out(ctx, evaluation)
+        shots = evaluation.configuration.num_fewshot
+        for task in evaluation.configuration.tasks:
+            _ours(
+                ctx, "preview", [task], evaluation, *([] if shots is None else ["--num-fewshot", str(shots)])
+            )
     with TerminalProgress() as progress:
         made = run_evaluation(evaluation, progress=progress)
     unsaid = {name: value for name, value in flags.DEFAULTS.items() if evaluation.config[name] is None}
@@ -93,12 +97,10 @@ def run(ctx: click.Context) -> int:
         click.echo(json.dumps(results, indent=2, ensure_ascii=False))
     for name in ("results", "groups"):
         if results.get(name) and not given.get("predict_only"):
-            click.echo(table(results, name))
+            click.echo(make_table(results, name))
     for ended in failure_notes(made):
-        _say(
-            f"{ended.count} × {ended.kind}: {ended.advice}"
-            + (f" First: {shorten(ended.example, 300)}" if ended.example else "")
-        )
+        first = f" First: {shorten(ended.example, 300)}" if ended.example else ""
+        _say(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
     _say(f"The run: {made.folder}")
     return 1 if made.n_failed else 0
 
@@ -107,27 +109,17 @@ def as_command(evaluation: Evaluation) -> str:
     """The command of ours that does the same."""
     configuration = evaluation.configuration
     (spec,) = configuration.models
-    words = [
-        "evalwright",
-        "run",
-        *map(quote, configuration.tasks),
-        "--model",
-        quote(str(spec.as_dict()["model"])),
-    ]
+    model = str(spec.as_dict()["model"])
+    words = ["evalwright", "run", *map(quote, configuration.tasks), "--model", quote(model)]
     made = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
     if made is not None and (file := getattr(sys.modules.get(made.__module__), "__file__", None)):
         words += ["--plugin", quote(file)]
     for name, value in spec.as_dict().get("arguments", {}).items():
-        words += ["-M", quote(f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
+        words += ["-M", quote(f"{name}={_written_out(value)}")]
+    words += ["--scoring", configuration.dialect["scoring"], *map(quote, _folders(evaluation))]
     for name, value in configuration.dialect.items():
-        if name in ("task_root", "trust"):
-            words += [
-                word for folder in value for word in (f"--{name.replace('_', '-')}", quote(str(folder)))
-            ]
-        elif name == "scoring":
-            words += ["--scoring", value]
-        else:
-            words += ["-D", quote(f"{name}={value if isinstance(value, str) else json.dumps(value)}")]
+        if name not in ("scoring", "task_root", "trust"):
+            words += ["-D", quote(f"{name}={_written_out(value)}")]
     for flag, value, left in (
         ("--limit", configuration.limit, None), ("--num-fewshot", configuration.num_fewshot, None), ("--seed", configuration.seed, 0),
         ("--format", configuration.format, "auto"), ("--home", configuration.home, None),
@@ -137,32 +129,19 @@ def as_command(evaluation: Evaluation) -> str:
     return " ".join(words)
 
 
+def _written_out(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _say(text: str) -> None:
     click.echo(inert(text), err=True)
 
 
-def _check(ctx: click.Context, evaluation: Evaluation) -> None:
-    """Stop where a task has a fault that its data show."""
-    if _ours(ctx, "check", evaluation.configuration.tasks, evaluation):
-        raise click.ClickException(
-            "The tasks have faults (above). Leave out --check_integrity to run them as they are."
-        )
-
-
-def _write_out(ctx: click.Context, evaluation: Evaluation) -> None:
-    """The requests of the first row of each task."""
-    shots = evaluation.configuration.num_fewshot
-    for task in evaluation.configuration.tasks:
-        _ours(ctx, "preview", [task], evaluation, *([] if shots is None else ["--num-fewshot", str(shots)]))
-
-
 def _ours(ctx: click.Context, what: str, tasks: Sequence[str], evaluation: Evaluation, *more: str) -> Any:
     """`evalwright tasks WHAT` on some tasks."""
-    command = ctx.find_root().command
-    arguments = [*_folders(evaluation), "--scoring", evaluation.configuration.dialect["scoring"], *more]
-    return command.main(
-        args=["tasks", what, *tasks, *arguments], prog_name="evalwright", standalone_mode=False
-    )
+    scoring = evaluation.configuration.dialect["scoring"]
+    words = ["tasks", what, *tasks, *_folders(evaluation), "--scoring", scoring, *more]
+    return ctx.find_root().command.main(args=words, prog_name="evalwright", standalone_mode=False)
 
 
 def _folders(evaluation: Evaluation) -> Iterator[str]:
@@ -214,18 +193,13 @@ def list_(what: str, include_path: str | None) -> None:
 @click.option("--include_path", "--include-path", metavar="DIR", help="A folder of more tasks.")
 def validate(tasks: str, include_path: str | None) -> None:
     """Check that tasks can be read."""
-    from evalwright.compat.lm_eval.harness.evaluating import evaluation_of
+    from evalwright.compat.lm_eval.evaluator import evaluation_of
     from evalwright.reports.numbers import counted
     from evalwright.tasks.loading import load_tasks, names_like
 
     given = {"tasks": flags.names_of(tasks), "include_path": include_path, "model": "dummy"}
     configuration = evaluation_of(given).configuration
-    found = [
-        task.name
-        for name in configuration.tasks
-        for one in names_like(name, configuration.dialect)
-        for task in load_tasks(one, dialect=configuration.dialect)
-    ]
-    click.echo(
-        f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{', ...' if found[20:] else ''}"
-    )
+    names = [one for name in configuration.tasks for one in names_like(name, configuration.dialect)]
+    found = [task.name for one in names for task in load_tasks(one, dialect=configuration.dialect)]
+    more = ", ..." if found[20:] else ""
+    click.echo(f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{more}")

@@ -1,4 +1,7 @@
-"""The flags of `lm_eval run` 0.4.13, and what they say, as one mapping with the names that its YAML `--config` uses."""
+"""The flags of `lm_eval run` 0.4.13, and what they say, as one mapping with the names that its YAML `--config` uses.
+
+What command lines of older releases say that 0.4.13 does not know is refused with what to write in its place.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import argparse
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from evalwright.compat.lm_eval.harness import renamed
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.tasks.yaml_files import read_document
 
@@ -20,53 +24,12 @@ SEEDS = (0, 1234, 1234, 1234)
 DEFAULTS = {"model_args": {}, "batch_size": 1, "device": "cuda:0", "gen_kwargs": {}}
 """What its command writes of settings that were not given; in Python they are None."""
 
-# Name, short form, how it is read, what it says.
-FLAGS: tuple[tuple[str, str, str, str], ...] = (
-    ("config", "-C", "text", "A YAML file with these settings; flags go before it."),
-    ("tasks", "-t", "names", "Tasks, groups, patterns such as mmlu_*, YAML files, or a folder of them."),
-    ("model", "-M", "text", "The model's class, such as hf (the default) or local-completions."),
-    ("model_args", "-a", "mapping", "Its arguments, key=value."),
-    ("apply_chat_template", "", "flag or text", "Prompts as messages; by the template of that name."),
-    ("limit", "-L", "number", "Samples of each task, or a share of them below 1."),
-    ("use_cache", "-c", "text", "Responses are always stored; the path is not used."),
-    ("num_fewshot", "-f", "integer", "Number of shots."),
-    ("batch_size", "-b", "text", "A number, auto or auto:N."),
-    ("max_batch_size", "", "integer", "The most rows of a batch."),
-    ("device", "", "text", "cuda, cuda:0, cpu, mps."),
-    ("gen_kwargs", "", "mapping", "Settings of generation, over those of the tasks."),
-    ("output_path", "-o", "text", "Folder, or JSON file, for the results in lm_eval's form."),
-    ("log_samples", "-s", "flag", "Write the samples beside the results."),
-    ("samples", "-E", "json", "Rows of each task: JSON, or a file of it."),
-    ("cache_requests", "", "flag or text", "Not needed: prompts are made as they are sent."),
-    ("check_integrity", "", "flag", "Check the tasks before the run."),
-    ("system_instruction", "", "text", "A system message for every prompt."),
-    (
-        "fewshot_as_multiturn",
-        "",
-        "flag or text",
-        "Shots as turns of their own; the default with a chat template.",
-    ),
-    ("include_path", "", "text", "A folder of more tasks."),
-    ("verbosity", "-v", "text", "Level of the log."),
-    ("write_out", "-w", "flag", "Print the first prompts of each task."),
-    ("show_config", "", "flag", "Print the whole result as JSON."),
-    ("wandb_args", "", "mapping", "Log to Weights & Biases: project, entity."),
-    ("wandb_config_args", "", "mapping", "Not supported."),
-    ("trackio_args", "", "mapping", "Log to trackio: project."),
-    ("hf_hub_log_args", "", "mapping", "Not supported but for output_path: see export hf-results."),
-    ("predict_only", "-x", "flag", "Write the answers without numbers."),
-    ("seed", "", "seeds", "One, or four: of random, numpy, torch and shots."),
-    ("trust_remote_code", "", "flag", "Let the model's repository run its code."),
-    ("confirm_run_unsafe_code", "", "flag", "Accepted; models' programs run in a sandbox, or not at all."),
-    ("metadata", "", "mapping", "Values for tasks that make their data, such as RULER's."),
-)
-# Ours, beside theirs.
-OWN = (
-    ("trust", "", "names", "Folders whose task files may run their Python."),
-    ("scoring", "", "text", "published (the default): its arithmetic; or corrected."),
-    ("home", "", "text", "Where responses are stored."),
-)
-NAMES = tuple(name for name, *_ in (*FLAGS, *OWN))
+FLAGS: list[list[str]] = TABLES["flags"]
+"""Name, short form, how it is read, what it says."""
+OWN: list[list[str]] = TABLES["own"]
+"""Ours, beside theirs."""
+KINDS = {name: kind for name, _, kind, _ in FLAGS}
+_NAMES = [name for name, *_ in (*FLAGS, *OWN)]
 _BY_PERSON = (
     "trust", "trust_remote_code", "home", "wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args",
 )  # fmt: skip
@@ -74,41 +37,36 @@ _BY_PERSON_IN_ARGUMENTS = ("trust_remote_code", "base_url", "header", "headers",
 """What only the person at the command line may set."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _CACHING = ("true", "refresh", "delete")
-_KINDS = {name: kind for name, _, kind, _ in FLAGS}
-_MAPPINGS = tuple(name for name, _, kind, _ in FLAGS if kind == "mapping")
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Wrong usage is an error of ours, with its exit code."""
-        raise ConfigurationError(
-            f"{message[0].upper()}{message[1:]}. `evalwright lm-eval --help` shows all flags."
-        )
+        said = f"{message[0].upper()}{message[1:]}"
+        raise ConfigurationError(f"{said}. `evalwright lm-eval --help` shows all flags.")
+
+
+_HOW: dict[str, dict[str, Any]] = {
+    "flag": {"action": "store_true"},
+    "names": {"nargs": "+", "action": "extend"},
+    "mapping": {"nargs": "+", "action": "extend"},
+    "flag or text": {"nargs": "?", "const": True},
+    "integer": {"type": int},
+    "number": {"type": float},
+}
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of `lm_eval run`. What is not given is not in its result."""
-    found = _Parser(
-        prog="evalwright lm-eval", add_help=False, argument_default=argparse.SUPPRESS, allow_abbrev=True
-    )
-    for name, short, kind, text in (*FLAGS, *OWN):
-        names = [f"--{name}", *filter(None, [short])]
-        how: dict[str, Any] = {"dest": name, "help": text}
-        if kind == "flag":
-            how["action"] = "store_true"
-        elif kind in ("names", "mapping"):
-            how |= {"nargs": "+", "action": "extend"}
-        elif kind == "flag or text":
-            how |= {"nargs": "?", "const": True}
-        elif kind in ("integer", "number"):
-            how["type"] = int if kind == "integer" else float
-        found.add_argument(*names, **how)
+    found = _Parser(prog="evalwright lm-eval", add_help=False, argument_default=argparse.SUPPRESS)
+    for name, short, kind, _ in (*FLAGS, *OWN):
+        found.add_argument(f"--{name}", *filter(None, [short]), dest=name, **_HOW.get(kind, {}))
     return found
 
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     """What a command line says, the file of --config below it. Raises ConfigurationError."""
-    if gone := renamed.renamed_flags(arguments):
+    if gone := renamed_flags(arguments):
         raise ConfigurationError(" ".join(gone))
     given = vars(parser().parse_args([_underscored(word) for word in arguments]))
     below = read_config(given["config"]) if "config" in given else {}
@@ -129,12 +87,13 @@ def read_config(path: str) -> dict[str, Any]:
     found = dict(document.value)
     arguments = found.get("model_args")
     inner = mapping_of("model_args", arguments) if arguments else {}
-    for name in (*_BY_PERSON, *(f"model_args.{one}" for one in _BY_PERSON_IN_ARGUMENTS)):
-        if name in found or (name.startswith("model_args.") and name.partition(".")[2] in inner):
-            raise ConfigurationError(
-                f"{path} sets {name}, which a file may not: it decides what code runs, or who gets a key or the results. "
-                "Give it on the command line."
-            )
+    own = [name for name in _BY_PERSON if name in found]
+    own += [f"model_args.{name}" for name in _BY_PERSON_IN_ARGUMENTS if name in inner]
+    if own:
+        raise ConfigurationError(
+            f"{path} sets {own[0]}, which a file may not: it decides what code runs, or who gets a key or the results. "
+            "Give it on the command line."
+        )
     for name, place, said in (
         ("include_path", Path(path).resolve().parent, "that is not beside it"),
         ("output_path", Path.cwd(), "outside the folder that you are in"),
@@ -150,43 +109,53 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with their values in one form: mappings, lists of names, four seeds, numbers. Raises ConfigurationError, UnknownName."""
     out: dict[str, Any] = {}
     for name, value in given.items():
-        check_known("setting of lm_eval", [name], NAMES, "")
+        check_known("setting of lm_eval", [name], _NAMES, "")
         if value is None or name == "config" or (value is False and name != "fewshot_as_multiturn"):
             continue
-        if name in _MAPPINGS:
-            value = mapping_of(name, value)
-        elif name in ("tasks", "trust"):
-            value = [part for one in ([value] if isinstance(value, str) else value) for part in names_of(one)]
-        elif name == "seed":
-            value = _seeds(value)
-        elif name == "samples":
-            value = _rows(value)
-        elif name == "fewshot_as_multiturn":
-            value = _truth(name, value)
-        elif name in ("batch_size", "max_batch_size"):
-            _check_size(name, value)
-        elif (
-            name != "include_path"
-            and _KINDS.get(name) in ("text", "integer")
-            and isinstance(value, Mapping | list)
-        ):
-            raise ConfigurationError(f"--{name} takes one value, not {shown(str(value))}.")
-        elif name == "limit":
-            value = _limit(value)
-        elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
-            raise ConfigurationError(
-                f"--cache_requests takes {', '.join(_CACHING)} or nothing, not {shown(value)}."
-            )
-        out[name] = value
+        out[name] = _value_of(name, value)
     if place := out.get("hf_hub_log_args", {}).get("output_path"):
         out.setdefault("output_path", str(place))
     _check(out)
     return out
 
 
+def _value_of(name: str, value: Any) -> Any:
+    kind, own = KINDS.get(name), {"seed": _seeds, "samples": _rows, "limit": _limit}.get(name)
+    if own is not None:
+        return own(value)
+    if kind == "mapping":
+        return mapping_of(name, value)
+    if name in ("tasks", "trust"):
+        return [part for one in ([value] if isinstance(value, str) else value) for part in names_of(one)]
+    takes = ""
+    if name == "fewshot_as_multiturn":
+        if str(value).lower() in (*_TRUE, *_FALSE):
+            return str(value).lower() in _TRUE
+        takes = "true or false"
+    elif name in ("batch_size", "max_batch_size"):
+        if not is_size(value, auto=name == "batch_size"):
+            takes = f"a whole number of at least 1{', auto or auto:N' if name == 'batch_size' else ''}"
+    elif name != "include_path" and kind in ("text", "integer") and isinstance(value, Mapping | list):
+        takes = "one value"
+    elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
+        takes = f"{', '.join(_CACHING)} or nothing"
+    if takes:
+        raise ConfigurationError(f"--{name} takes {takes}, not {shown(str(value))}.")
+    return value
+
+
+def is_size(value: Any, *, auto: bool = True) -> bool:
+    """Whether a value is a batch's size: a whole number of at least 1, or, where that is known, "auto" or "auto:N"."""
+    head, colon, number = str(value).partition(":")
+    if auto and head == "auto" and not colon:
+        return True
+    text = number if auto and head == "auto" else str(value)
+    return not isinstance(value, bool) and text.isdecimal() and int(text) > 0
+
+
 def _check(given: Mapping[str, Any]) -> None:
     """What lm_eval refuses too."""
-    if gone := renamed.renamed_values(given):
+    if gone := renamed_values(given):
         raise ConfigurationError(" ".join(gone))
     if given.get("fewshot_as_multiturn") and not given.get("apply_chat_template"):
         raise ConfigurationError("--fewshot_as_multiturn needs --apply_chat_template.")
@@ -264,22 +233,6 @@ def _value(text: str) -> Any:
         return text
 
 
-def _check_size(name: str, value: Any) -> None:
-    auto = str(value) if name == "batch_size" else ""
-    text = "1" if auto == "auto" else auto.removeprefix("auto:") if auto.startswith("auto:") else str(value)
-    if not text.isdecimal() or int(text) < 1:
-        also = ", auto or auto:N" if name == "batch_size" else ""
-        raise ConfigurationError(
-            f"--{name} takes a whole number of at least 1{also}, not {shown(str(value))}."
-        )
-
-
-def _truth(name: str, value: Any) -> bool:
-    if str(value).lower() not in (*_TRUE, *_FALSE):
-        raise ConfigurationError(f"--{name} takes true or false, not {shown(str(value))}.")
-    return str(value).lower() in _TRUE
-
-
 def _limit(value: Any) -> float:
     try:
         found = value if isinstance(value, int) else float(value)
@@ -290,26 +243,20 @@ def _limit(value: Any) -> float:
 
 
 def _seeds(value: Any) -> tuple[int | None, ...]:
-    parts = (
-        value.split(",")
-        if isinstance(value, str)
-        else list(value)
-        if isinstance(value, list | tuple)
-        else [value]
-    )
+    parts = value.split(",") if isinstance(value, str) else value
     try:
-        found = [None if str(part).strip().lower() == "none" else int(part) for part in parts]
+        several = list(parts) if isinstance(parts, list | tuple) else [parts]
+        found = [None if str(part).strip().lower() == "none" else int(part) for part in several]
     except (TypeError, ValueError):
         found = []
     if len(found) == 1:
         found *= len(SEEDS)
     elif len(found) == len(SEEDS) - 1:
         found.append(SEEDS[-1])
-    if len(found) != len(SEEDS):
-        raise ConfigurationError(
-            f"--seed takes one whole number, or four with commas (None for no seed), not {value!r}."
-        )
-    return tuple(found)
+    if len(found) == len(SEEDS):
+        return tuple(found)
+    wanted = "one whole number, or four with commas (None for no seed)"
+    raise ConfigurationError(f"--seed takes {wanted}, not {value!r}.")
 
 
 def _rows(value: Any) -> dict[str, list[int]]:
@@ -329,8 +276,54 @@ def _rows(value: Any) -> dict[str, list[int]]:
         isinstance(rows, list) and rows and all(type(row) is int and row >= 0 for row in rows)
         for rows in value.values()
     )
-    if not good or not value:
-        raise ConfigurationError(
-            "--samples takes rows by task, at least one each, such as '{\"arc_easy\": [0, 1, 2]}'."
-        )
-    return {str(task): list(rows) for task, rows in value.items()}
+    if good and value:
+        return {str(task): list(rows) for task, rows in value.items()}
+    example = "'{\"arc_easy\": [0, 1, 2]}'"
+    raise ConfigurationError(f"--samples takes rows by task, at least one each, such as {example}.")
+
+
+# What older releases said
+
+_OLD: dict[str, dict[str, str]] = TABLES["renamed"]
+MODELS = _OLD["models"]
+
+
+def renamed_flags(arguments: Sequence[str]) -> list[str]:
+    """A sentence for each flag on a command line that is gone, and for its model class then."""
+    words = [part for word in arguments for part in (word.split("=", 1) if word[:2] == "--" else (word,))]
+    names = dict.fromkeys(word[2:].replace("-", "_") for word in words if word.startswith("--"))
+    said = [_sentence(f"--{name}", _OLD["flags"][name]) for name in names if name in _OLD["flags"]]
+    models = [model for flag, model in pairwise(words) if flag == "--model" and model in MODELS]
+    return said + [renamed_model(model) for model in models] if said else []
+
+
+def renamed_model(name: str) -> str:
+    """The sentence for a model class, which is "" for one that never was."""
+    return _sentence(f"--model {name}", f"--model {MODELS[name]}") if name in MODELS else ""
+
+
+def renamed_values(given: Mapping[str, Any]) -> list[str]:
+    """A sentence for each argument of a transformers class, and each list of tasks, that is gone. given: as of `normalised`."""
+    model, lists = str(given.get("model", "hf")), _OLD["lists"]
+    ours = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
+    said = [
+        _sentence(f"{key} in --model_args", instead)
+        for key, instead in _OLD["arguments"].items()
+        if ours and key in given.get("model_args", {})
+    ]
+    named = [name for name in given.get("tasks") or () if isinstance(name, str) and name in lists]
+    said += [_sentence(f"--tasks {name}", f"`evalwright lm-eval ls {lists[name]}`") for name in named]
+    return [*said, renamed_model(model)] if said and model in MODELS else said
+
+
+def renamed_tasks(names: Iterable[str]) -> Iterator[str]:
+    """A sentence for each task that had another name; for when it is not found."""
+    for name in names:
+        for old, new in _OLD["tasks"].items():
+            if found := re.fullmatch(old, name):
+                yield _sentence(f"'{name}'", f"--tasks {found.expand(new)}")
+                break
+
+
+def _sentence(old: str, new: str) -> str:
+    return f"{old} is of an older lm_eval: in its place write {new}."

@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import join
 
-from evalwright.compat.lm_eval.harness.flags import FLAGS, names_of
+from evalwright.compat.lm_eval.harness.flags import KINDS, names_of
+from evalwright.compat.lm_eval.tables import TABLES
 
-_KINDS = {name: kind for name, _, kind, _ in FLAGS}
-_NOT_NEEDED = {
-    "log_samples": "samples are always recorded",
-    "use_cache": "responses are always stored",
-    "cache_requests": "prompts are made as they are sent",
-    "confirm_run_unsafe_code": "programs that models wrote run in a sandbox",
-    "max_batch_size": "batches go by free memory",
-    "fewshot_as_multiturn": "with messages, shots are turns of their own",
-}
-"""Flags that our commands have no use for, and why."""
+_NOT_NEEDED: dict[str, str] = TABLES["not_needed"]
 _GENERATION = {"max_gen_toks": "max_tokens", "until": "stop"}
 """Settings of generation that are called otherwise in our tasks."""
 
 
-def _arguments(values: Sequence[str], foreign: bool) -> list[str]:
-    found = [one for value in values for one in value.split(",") if not one.startswith("pretrained=")]
-    return [word for one in found for word in ("-M", one)]
-
-
-def _generation(values: Sequence[str], foreign: bool) -> list[str]:
-    words = []
-    for name, _, value in (one.partition("=") for text in values for one in text.split(",")):
+def _ours(key: str, values: Sequence[str], foreign: bool) -> list[str] | None:
+    """What a flag becomes; None where our commands have nothing like it. foreign: whether the tasks are lm_eval's."""
+    parts = [one for value in values for one in value.split(",")]
+    if key == "model_args":
+        return [word for one in parts if not one.startswith("pretrained=") for word in ("-M", one)]
+    if key == "gen_kwargs":
+        named = [one.partition("=")[::2] for one in parts]
         if foreign:
-            words += ["-D", f"generation.{name}={value}"]
-        elif name != "do_sample":
-            words += ["-T", f"answer.text.{_GENERATION.get(name, name)}={value}"]
-    return words
-
-
-def _batch_size(values: Sequence[str], foreign: bool) -> list[str]:
-    return ["-M", f"batch_size={values[0].partition(':')[0]}"]
-
-
-_OURS: Mapping[str, Callable[[Sequence[str], bool], list[str]]] = {
-    "model_args": _arguments,
-    "gen_kwargs": _generation,
-    "batch_size": _batch_size,
-    "num_fewshot": lambda values, foreign: ["--num-fewshot", values[0]],
-    "device": lambda values, foreign: ["-M", f"device={values[0]}"],
-    "output_path": lambda values, foreign: ["--out", values[0]],
-    "apply_chat_template": lambda values, foreign: ["--format", "chat"],
-    "system_instruction": lambda values, foreign: (
-        ["-D", f"system={values[0]}"] if foreign else ["-T", f"prompt.system={values[0]}"]
-    ),
-    "include_path": lambda values, foreign: ["--task-root", values[0]],
-    "trust_remote_code": lambda values, foreign: ["-M", "trust_remote_code=true"],
-    "wandb_args": lambda values, foreign: ["--track", "wandb"],
-    "trackio_args": lambda values, foreign: ["--track", "trackio"],
-    "verbosity": lambda values, foreign: ["--verbose"],
-}
-"""What a flag becomes. foreign: whether the tasks are lm_eval's."""
+            return [word for name, value in named for word in ("-D", f"generation.{name}={value}")]
+        kept = [(_GENERATION.get(name, name), value) for name, value in named if name != "do_sample"]
+        return [word for name, value in kept for word in ("-T", f"answer.text.{name}={value}")]
+    first = values[0] if values else ""
+    if key == "batch_size":
+        return ["-M", f"batch_size={first.partition(':')[0]}"]
+    if key == "system_instruction":
+        return ["-D", f"system={first}"] if foreign else ["-T", f"prompt.system={first}"]
+    words = TABLES["ours"].get(key)
+    return None if words is None else [word.replace("{}", first) for word in words]
 
 
 def meant(
@@ -69,35 +42,29 @@ def meant(
     takes a value.
     """
     name = _name(option)
-    if name not in _KINDS or option in native:
+    if name not in KINDS or option in native:
         return None
     said = f"{option.partition('=')[0]} is an option of lm_eval."
     parts = list(_parts(arguments, native))
     typed = {_name(one): values for one, values in parts if one}
     named = [value for one, values in parts for value in values if not one]
     model = next(iter(typed.get("model", ())), "")
-    if command == ("run",) and "/" not in model and all(_name(one) in _KINDS for one in typed):
+    if command == ("run",) and "/" not in model and all(_name(one) in KINDS for one in typed):
         before = ["--tasks", ",".join(named)] if named else []
         words = [word for one, values in parts if one for word in (one, *values)]
         return f"{said} Write: {join(['evalwright', 'lm-eval', 'run', *before, *words])}"
     tasks = [value for text in typed.get("tasks", ()) for value in names_of(text)]
     foreign = bool(tasks) or any(one.startswith("lm-eval:") for one in named)
-    words, left, lost = (
-        [one if ":" in one or one.endswith("yaml") else f"lm-eval:{one}" for one in tasks],
-        [],
-        [],
-    )
+    words = [one if ":" in one or one.endswith("yaml") else f"lm-eval:{one}" for one in tasks]
+    left: list[str] = []
+    lost: list[str] = []
     for one, values in parts:
         key = _name(one)
         if not one or one in native:
             words += [one, *values] if one else values
         elif key in _NOT_NEEDED:
             left.append(f"{one} ({_NOT_NEEDED[key]})")
-        elif (
-            key in _OURS
-            and (made := _OURS[key](values, foreign)) is not None
-            and {*made[:1]} <= native.keys()
-        ):
+        elif (made := _ours(key, values, foreign)) is not None and {*made[:1]} <= native.keys():
             words += made
         elif key != "tasks":
             lost.append(one)
@@ -123,7 +90,7 @@ def _parts(arguments: Sequence[str], native: Mapping[str, bool]) -> Iterator[tup
         if equals:
             yield option, [value]
             continue
-        kind = _KINDS.get(_name(option), "flag")
+        kind = KINDS.get(_name(option), "flag")
         several = kind == "mapping" and option not in native
         takes = native[option] if option in native else not kind.startswith("flag")
         values = [left.pop(0)] if takes and left else []

@@ -11,6 +11,7 @@ import inspect
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
@@ -21,12 +22,14 @@ from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.instance import Instance, OutputType
 from evalwright.compat.lm_eval.api.model import argument_string
 from evalwright.compat.lm_eval.models.classes import (
+    IDLE,
     METHODS,
     abilities_of,
     check_arguments,
+    content_of,
+    is_transformers,
     own_method,
 )
-from evalwright.compat.lm_eval.models.identity import IDLE, content_of, is_transformers
 from evalwright.core.errors import (
     ConfigurationError,
     Failure,
@@ -66,14 +69,10 @@ class LMAdapter(LocalModel):
         release: str = "",
         instance: Any = None,
     ) -> None:
-        self.name = name
-        self._instance = instance
-        self._release = release
-        self._class = made
-        self._arguments = dict(arguments)
+        self.name, self._class, self._arguments = name, made, dict(arguments)
+        self._instance, self._release = instance, release
         self._lm: Any = None
-        self._template: dict[str, Any] = {}
-        self._facts: dict[str, Any] = {}
+        self._told: dict[str, Any] = {}
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
@@ -85,10 +84,8 @@ class LMAdapter(LocalModel):
         own = fingerprint or getattr(made, "fingerprint", None)
         named = str(own) if isinstance(own, str | int) and own else ""
         self._own = {} if named else self._content()
-        if named or self._own:
-            self.fingerprint = fingerprint_of(self._identity(named))
-        else:
-            self.fingerprint = unknown_fingerprint()
+        known = named or self._own
+        self.fingerprint = fingerprint_of(self._identity(named)) if known else unknown_fingerprint()
 
     def _content(self) -> dict[str, Any]:
         """What names the weights, the tokenizer and the code that answer; empty where they cannot be known."""
@@ -110,8 +107,7 @@ class LMAdapter(LocalModel):
             "class": name,
             "arguments": masked_arguments(self._arguments),
             **self._own,
-            **({"template": self._template} if self._template else {}),
-            **self._facts,
+            **self._told,
         }
 
     def load(self) -> None:
@@ -129,10 +125,7 @@ class LMAdapter(LocalModel):
             raise ModelError(
                 f"The files of '{self.name}' were changed after the run had begun. Run the same command again."
             )
-
-        if "chat" in self.abilities:
-            self._template = _template_of(self._lm)
-        self._facts = _facts_of(self._lm)
+        self._told = {**(_template_of(self._lm) if "chat" in self.abilities else {}), **_facts_of(self._lm)}
 
     def rendered(self, messages: Sequence[Message]) -> str:
         """Messages as the text that the class's own template makes of them."""
@@ -189,7 +182,7 @@ class LMAdapter(LocalModel):
         answered = 0
         try:
             results = getattr(self._lm, method)(instances)
-            for place, request, result in self._paired(method, kept, results):
+            for (place, request), result in zip(kept, self._checked(method, len(kept), results), strict=True):
                 answered += 1
                 try:
                     answer: Response | Failure = self._response(method, request, result)
@@ -201,36 +194,30 @@ class LMAdapter(LocalModel):
             for place, _ in kept[answered:]:
                 yield place, failure
 
-    def _paired(
-        self, method: str, kept: Sequence[tuple[int, Any]], results: Any
-    ) -> Iterator[tuple[int, Any, Any]]:
-        """Requests with their results. Raises ModelError where there are not as many of both."""
+    def _checked(self, method: str, wanted: int, results: Any) -> Iterator[Any]:
+        """As many results as requests. Raises ModelError where there are not."""
         if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
-            raise ModelError(
-                f"`{method}` of '{self.name}' must give a list with one result per request, not {type(results).__name__}."
+            raise self._wrong(
+                method, f"must give a list with one result per request, not {type(results).__name__}"
             )
-        if isinstance(results, Sequence) and len(results) != len(kept):
-            raise ModelError(
-                f"`{method}` of '{self.name}' gave {len(results)} results for {len(kept)} requests, so they cannot be matched to requests."
-            )
+        if isinstance(results, Sequence) and len(results) != wanted:
+            said = f"gave {len(results)} results for {wanted} requests, so they cannot be matched to requests"
+            raise self._wrong(method, said)
         found = iter(results)
-        for count, (place, request) in enumerate(kept):
-            result = next(found, _END)
-            if result is _END:
-                raise ModelError(
-                    f"`{method}` of '{self.name}' gave only {count} results for {len(kept)} requests."
-                )
-            yield place, request, result
+        for count in range(wanted):
+            if (result := next(found, _END)) is _END:
+                raise self._wrong(method, f"gave only {count} results for {wanted} requests")
+            yield result
+
+    def _wrong(self, method: str, said: str) -> ModelError:
+        return ModelError(f"`{method}` of '{self.name}' {said}.")
 
     def _failure(self, method: str, error: Exception) -> Failure:
-        if not isinstance(error, RequestError):
-            lacks = isinstance(error, NotImplementedError)
-            what = (
-                f"'{self.name}' does not implement `{method}` for this request"
-                if lacks
-                else f"`{method}` of '{self.name}' failed"
-            )
-            error = ModelError(f"{what}: {_words(error)}")
+        if isinstance(error, NotImplementedError):
+            lacks = f"'{self.name}' does not implement `{method}` for this request"
+            error = ModelError(f"{lacks}: {_words(error)}")
+        elif not isinstance(error, RequestError):
+            error = ModelError(f"`{method}` of '{self.name}' failed: {_words(error)}")
         return error.as_failure()
 
     def _arguments_of(self, request: Any) -> tuple[Any, ...]:
@@ -252,80 +239,65 @@ class LMAdapter(LocalModel):
     def _response(self, method: OutputType, request: Any, result: Any) -> Response:
         if method == "generate_until":
             if not isinstance(result, str):
-                raise ModelError(f"`{method}` of '{self.name}' must give text, not {type(result).__name__}.")
+                raise self._wrong(method, f"must give text, not {type(result).__name__}")
             return Response(stop_at(result, request.stop), finish_reason="stop")
+        greedy, value = None, result
         if method == "loglikelihood":
             if not isinstance(result, tuple | list) or len(result) != 2:
-                raise ModelError(
-                    f"`{method}` of '{self.name}' must give pairs (log-probability, is greedy), not {_shown(result)}."
+                raise self._wrong(
+                    method, f"must give pairs (log-probability, is greedy), not {_shown(result)}"
                 )
-            value = self._number(method, result[0])
-            greedy = self._truth(method, result[1])
-            return Response(log_likelihood=value, is_greedy=greedy, tokens_scored=self._count(request))
-        # Some classes give the number in a tuple, as the guide's text says, others bare, as its code does.
-        bare = result[0] if isinstance(result, tuple | list) and result else result
-        return Response(log_likelihood=self._number(method, bare), tokens_scored=self._count(request))
-
-    def _number(self, method: str, value: Any) -> float:
+            value, greedy = result
+            if not (type(greedy).__name__ in ("bool_", "bool") or greedy in (0, 1)):
+                raise self._wrong(method, f"must say true or false for 'is greedy', not {_shown(greedy)}")
+            greedy = bool(greedy)
+        elif isinstance(result, tuple | list) and result:
+            # Some classes give the number in a tuple, as the guide's text says, others bare, as its code does.
+            value = result[0]
         try:
             number = float(value) if not isinstance(value, str | bool) else math.nan
         except (TypeError, ValueError):
             number = math.nan
         if math.isnan(number) or number > 1e-4:
-            raise ModelError(
-                f"`{method}` of '{self.name}' must give a natural log-probability, at most 0, not {_shown(value)}."
-            )
-        return min(number, 0.0)
-
-    def _truth(self, method: str, value: Any) -> bool:
-        if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool") or value in (0, 1):
-            return bool(value)
-        raise ModelError(
-            f"`{method}` of '{self.name}' must say true or false for 'is greedy', not {_shown(value)}."
-        )
+            raise self._wrong(method, f"must give a natural log-probability, at most 0, not {_shown(value)}")
+        scored = self._count(request)
+        return Response(log_likelihood=min(number, 0.0), is_greedy=greedy, tokens_scored=scored)
 
     def _count(self, request: Any) -> int | None:
         """How many tokens were scored, where the class has a tokenizer; else nobody knows."""
         encode = getattr(self._lm, "tok_encode", None)
         if not callable(encode):
             return None
-        try:
+        with suppress(Exception):  # the class's own code
             if isinstance(request, RollingLogLikelihood):
                 return len(encode(request.text, add_special_tokens=False))
             pair = getattr(self._lm, "_encode_pair", None)
             if callable(pair) and isinstance(request.context, str) and request.context:
                 return len(pair(request.context, request.continuation)[1])
             return len(encode(request.continuation, add_special_tokens=False))
-        except Exception:
-            return None
+        return None
 
 
 def _template_of(lm: Any) -> dict[str, Any]:
     """The source of a class's chat template and the special tokens that it reads; empty where it does not say."""
-    try:
+    with suppress(Exception):  # the class's own code
         source = lm.chat_template(True)
-        tokens = getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {})
-    except Exception:  # the class's own code
-        return {}
-    if not isinstance(source, str) or not source:
-        return {}
-    return {
-        "source": source,
-        "variables": {str(role): text for role, text in dict(tokens).items() if isinstance(text, str)},
-    }
+        tokens = dict(getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {}))
+        if isinstance(source, str) and source:
+            variables = {str(role): text for role, text in tokens.items() if isinstance(text, str)}
+            return {"template": {"source": source, "variables": variables}}
+    return {}
 
 
 def _facts_of(lm: Any) -> dict[str, Any]:
     """What a class says of its weights and its tokenizer, where it has them."""
     out: dict[str, Any] = {}
-    try:
+    with suppress(Exception):  # the class's own code
         if tokenizer := getattr(lm, "tokenizer", None):
             out |= {"special_tokens": special_tokens_of(tokenizer), "context_length": int(lm.max_length)}
         if weights := getattr(lm, "_model", None):
             dtype = str(weights.dtype).removeprefix("torch.")
             out |= {"parameters": int(weights.num_parameters()), "dtype": dtype}
-    except Exception:  # the class's own code
-        pass
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import json
 import os
@@ -10,11 +11,12 @@ import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal
+from io import BytesIO
+from itertools import count
+from typing import Any, Literal, NamedTuple
 
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.model import TemplateLM
-from evalwright.compat.lm_eval.models.conversations import JsonChatStr, create_image_prompt
 from evalwright.compat.lm_eval.models.utils import Collator, chunks, configure_pad_token
 from evalwright.compat.lm_eval.utils import (
     LARGEST,
@@ -30,16 +32,33 @@ from evalwright.compat.lm_eval.utils import (
 LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
 """What stands for an answer of a server that has no text."""
 
-__all__ = [
-    "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER",
-    "JsonChatStr",
-    "LogLikelihoodInputs",
-    "TemplateAPI",
-    "create_image_prompt",
-    "eval_logger",
-]
-
 LogLikelihoodInputs = tuple[tuple[str, str], list[int], list[int]]
+
+
+class JsonChatStr(NamedTuple):
+    """A conversation as JSON: messages that go to the server as they are."""
+
+    prompt: str
+
+    def encode(self, encoding: str) -> bytes:
+        """The JSON's bytes."""
+        return self.prompt.encode(encoding)
+
+
+def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
+    """A conversation whose last message has these PIL images before its text."""
+    parts: list[dict[str, Any]] = []
+    for image in imgs:
+        written = BytesIO()
+        image.save(written, format=fmt)
+        data = base64.b64encode(written.getvalue()).decode()
+        address = {"url": f"data:image/{fmt.lower()};base64,{data}", "detail": "auto"}
+        parts.append({"type": "image_url", "image_url": address})
+    last = chat[-1]
+    content = last["content"]
+    last["content"] = parts + (content if isinstance(content, list) else [{"type": "text", "text": content}])
+    last.pop("type", None)
+    return chat
 
 
 async def _read(response: Any) -> bytes:
@@ -95,25 +114,17 @@ class TemplateAPI(TemplateLM):
     ) -> None:
         super().__init__()
         self.model: Any = model or pretrained
-        self.base_url = base_url
-        self._header = header
+        self.base_url, self._header, self.auth_token = base_url, header, auth_token
         self._batch_size = 1 if "auto" in str(batch_size) else int(batch_size)
-        self._truncate = truncate
-        self._max_gen_toks = int(max_gen_toks)
-        self._seed = int(seed)
+        self._truncate, self._eos_string = truncate, eos_string
+        self._max_gen_toks, self._seed, self.timeout = int(max_gen_toks), int(seed), int(timeout)
         self.max_length = int(max_length or 2048) - 1
-        self._concurrent = int(num_concurrent)
+        self._concurrent, self.max_images = int(num_concurrent), int(max_images)
         self.tokenizer_backend = None if tokenizer_backend in ("None", "none") else tokenizer_backend
-        self.add_bos_token = add_bos_token
-        self.custom_prefix_token_id = custom_prefix_token_id
+        self.add_bos_token, self.custom_prefix_token_id = add_bos_token, custom_prefix_token_id
         self.tokenized_requests = tokenized_requests and self.tokenizer_backend is not None
         self.max_retries = max(int(max_retries), 1)
-        self.verify_certificate = verify_certificate
-        self.ca_cert_path = ca_cert_path
-        self.auth_token = auth_token
-        self._eos_string = eos_string
-        self.timeout = int(timeout)
-        self.max_images = int(max_images)
+        self.verify_certificate, self.ca_cert_path = verify_certificate, ca_cert_path
         loading = {
             "trust_remote_code": trust_remote_code,
             "revision": revision,
@@ -199,27 +210,22 @@ class TemplateAPI(TemplateLM):
         return JsonChatStr(json.dumps(chat_history, ensure_ascii=False))
 
     @cached_property
-    def eot_token_id(self) -> int | None:
+    def eot_token_id(self) -> Any:
         """The token that ends a text."""
-        if self.tokenizer is None:
-            return None
-        found: int | None = getattr(
-            self.tokenizer, "eot_token" if self.tokenizer_backend == "tiktoken" else "eos_token_id"
-        )
-        return found
+        name = "eot_token" if self.tokenizer_backend == "tiktoken" else "eos_token_id"
+        return None if self.tokenizer is None else getattr(self.tokenizer, name)
 
     @cached_property
-    def eos_string(self) -> str | None:
+    def eos_string(self) -> Any:
         """The text that ends a text."""
         if self._eos_string or self.tokenizer is None:
             return self._eos_string or None
         if self.tokenizer_backend == "tiktoken":
             return str(self.tokenizer.decode([self.tokenizer.eot_token]))
-        found: str | None = self.tokenizer.eos_token
-        return found
+        return self.tokenizer.eos_token
 
     @cached_property
-    def prefix_token_id(self) -> int | None:
+    def prefix_token_id(self) -> Any:
         """What the first token of a text is predicted from."""
         if self.tokenizer is None:
             return None
@@ -257,8 +263,7 @@ class TemplateAPI(TemplateLM):
     def decode_batch(self, tokens: list[list[int]]) -> list[str]:
         """The texts of tokens."""
         name = "decode_batch" if self.tokenizer_backend == "tiktoken" else "batch_decode"
-        texts: list[str] = getattr(self.tokenizer, name)(tokens)
-        return texts
+        return list(getattr(self.tokenizer, name)(tokens))
 
     def create_message(self, messages: Sequence[Any], generate: bool = False) -> Any:
         """A batch of prompts in the form that is sent: messages, token ids, or texts (one alone is no list)."""
@@ -318,25 +323,36 @@ class TemplateAPI(TemplateLM):
                 text = (await response.content.read(4096)).decode(errors="replace")
                 raise Refused(response.status, text, response.headers.get("Retry-After"))
             outputs = json.loads(await _read(response))
-        found = (
-            self.parse_generations(outputs=outputs)
-            if generate
-            else self.parse_logprobs(outputs=outputs, tokens=list(messages), ctxlens=ctxlens)
+        told = {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
+        return self._parsed(outputs, generate, cache_keys or [None] * len(messages), **told)
+
+    def _parsed(self, outputs: Any, generate: bool, keys: Sequence[Any], **told: Any) -> list[Any]:
+        """The results in the server's answer; the cache is told of each that has a key, which windows of a rolling text have not."""
+        found: list[Any] = (self.parse_generations if generate else self.parse_logprobs)(
+            outputs=outputs, **told
         )
-        answers = [LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one for one in found]
-        for answer, key in zip(answers, cache_keys or (), strict=False):
-            if key is not None:
+        for answer, key in zip(found, keys, strict=True):
+            if key is not None and answer is not None:
                 self.cache_hook.add_partial("generate_until" if generate else "loglikelihood", key, answer)
-        return answers
+        return [LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one for one in found]
 
     def _call(self, **request: Any) -> Any:
         """`model_call`, again where it may help."""
-        for attempt in range(1, self.max_retries + 1):
+        for attempt in count(1):
             try:
                 return self.model_call(**request)
             except Exception as error:
                 time.sleep(self._wait(error, attempt))
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError("an attempt returns or raises")
+
+    async def _acall(self, **request: Any) -> list[Any]:
+        """As `_call`, of `amodel_call`."""
+        for attempt in count(1):
+            try:
+                return await self.amodel_call(**request)
+            except Exception as error:
+                await asyncio.sleep(self._wait(error, attempt))
+        raise AssertionError("an attempt returns or raises")
 
     def _wait(self, error: Exception, attempt: int) -> float:
         """Seconds until the next attempt. Raises the error where there is none."""
@@ -370,20 +386,12 @@ class TemplateAPI(TemplateLM):
             timeout=ClientTimeout(total=self.timeout),
             trust_env=True,
         ) as session:
-
-            async def results(messages: Any, keys: Any, lengths: Any) -> list[Any]:
-                for attempt in range(1, self.max_retries + 1):
-                    try:
-                        return await self.amodel_call(
-                            session=session, sem=sem, messages=messages, cache_keys=keys, generate=generate,
-                            ctxlens=lengths, **kwargs,
-                        )  # fmt: skip
-                    except Exception as error:
-                        await asyncio.sleep(self._wait(error, attempt))
-                raise AssertionError("the last attempt returns or raises")
-
+            own = {"session": session, "sem": sem, "generate": generate, **kwargs}
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(results(*batch)) for batch in batches]
+                tasks = [
+                    group.create_task(self._acall(messages=texts, cache_keys=keys, ctxlens=lengths, **own))
+                    for texts, keys, lengths in batches
+                ]
             return [task.result() for task in tasks]
 
     def _all(self, requests: Sequence[Any], keys: Sequence[Any], **more: Any) -> list[Any]:
@@ -421,19 +429,15 @@ class TemplateAPI(TemplateLM):
             "Log-likelihoods need a tokenizer, to tell the context's tokens from the continuation's: set tokenizer=NAME."
         )
         order = Collator(requests, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2])))
-        if self._concurrent > 1:
-            inputs, lengths, keys = self.batch_loglikelihood_requests(order.get_batched(n=0))
-            return order.get_original(self._all(inputs, keys, generate=False, ctxlens=lengths))
         results: list[Any] = []
-        for chunk in order.get_batched(n=self._batch_size):
+        for chunk in order.get_batched(n=self._batch_size if self._concurrent <= 1 else 0):
             inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
+            if self._concurrent > 1:
+                results += self._all(inputs, keys, generate=False, ctxlens=lengths)
+                continue
             outputs = self._call(messages=inputs, generate=False)
-            outputs = [outputs] if isinstance(outputs, dict) else outputs
-            found = self.parse_logprobs(outputs=outputs, tokens=inputs, ctxlens=lengths)
-            for answer, key in zip(found, keys, strict=True):
-                results.append(answer)
-                if key is not None:  # windows of a rolling text have none
-                    self.cache_hook.add_partial("loglikelihood", key, answer)
+            listed = [outputs] if isinstance(outputs, dict) else outputs
+            results += self._parsed(listed, False, keys, tokens=inputs, ctxlens=lengths)
         return order.get_original(results)
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
@@ -441,43 +445,30 @@ class TemplateAPI(TemplateLM):
         prompts: list[Any] = [request.args[0] for request in requests]
         if requests and len(requests[0].args) > 2:
             assert self.tokenizer is None, "Images are sent without a tokenizer: set tokenizer_backend=None."
-            prompts = [
-                JsonChatStr(
-                    json.dumps(
-                        create_image_prompt(
-                            request.args[2]["visual"][: self.max_images], json.loads(prompt.prompt)
-                        )
-                    )
-                )
+            shown = [
+                create_image_prompt(request.args[2]["visual"][: self.max_images], json.loads(prompt.prompt))
                 for prompt, request in zip(prompts, requests, strict=True)
             ]
-        tokens = (
-            self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
-            if self.tokenized_requests and prompts
-            else [None] * len(prompts)
-        )
-        items = [
-            (prompt, request.args[1], encoded)
-            for prompt, request, encoded in zip(prompts, requests, tokens, strict=True)
-        ]
+            prompts = [JsonChatStr(json.dumps(chat)) for chat in shown]
+        tokens: list[Any] = [None] * len(prompts)
+        if self.tokenized_requests and prompts:
+            tokens = self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
+        settings_of = [request.args[1] for request in requests]
+        items = list(zip(prompts, settings_of, tokens, strict=True))
         order = Collator(items, lambda one: -len(one[0]), group_by="gen_kwargs")
         results: list[str] = []
         for chunk in order.get_batched(n=self._batch_size if self._concurrent <= 1 else 0):
             contexts, (settings, *_), encoded = zip(*chunk, strict=True)
+            keys = [(context, settings) for context in contexts]
             sent: Sequence[Any] = contexts
             if self.tokenized_requests:
                 room = self.max_length - settings.get("max_gen_toks", self._max_gen_toks)
                 sent = [one[-room:] for one in encoded]
             if self._concurrent > 1:
-                keys = [(context, settings) for context in contexts]
                 results += self._all(sent, keys, generate=True, gen_kwargs=settings)
                 continue
             outputs = self._call(messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings))
-            found = self.parse_generations(outputs=outputs, contexts=contexts)
-            for text, context in zip(found, contexts, strict=True):
-                results.append(LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if text is None else text)
-                if text is not None:
-                    self.cache_hook.add_partial("generate_until", (context, settings), text)
+            results += self._parsed(outputs, True, keys, contexts=contexts)
         return order.get_original(results)
 
     def loglikelihood_rolling(self, requests: list[Instance], disable_tqdm: bool = False) -> list[float]:

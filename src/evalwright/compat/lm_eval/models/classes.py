@@ -1,4 +1,7 @@
-"""What can be known of a class of lm-evaluation-harness's model interface without making one: abilities and arguments."""
+"""What can be known of a class of lm-evaluation-harness's model interface without making one: abilities, arguments, and what answers.
+
+A class may load whatever it likes from wherever it likes, so its own source says nothing of what answers. Its transformers backend loads
+what its arguments name: these folders and repositories are named by content or commit, as for `hf/...`."""
 
 from __future__ import annotations
 
@@ -6,13 +9,64 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.api import model as interface
 from evalwright.compat.lm_eval.api.instance import OutputType
-from evalwright.compat.lm_eval.models.identity import PASSED_ON, check_batch_size, is_transformers
-from evalwright.core.errors import ConfigurationError, UnknownName, closest
+from evalwright.compat.lm_eval.harness.flags import is_size
+from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.core.errors import ConfigurationError, UnknownName, UsageError, closest
 from evalwright.core.requests import Ability, Generate, LogLikelihood, RollingLogLikelihood
+from evalwright.models.local.files import content_hash, file_hash
+from evalwright.models.local.hf.source import ADAPTER_CONFIG, open_repository
+
+TRANSFORMERS = ("lm_eval.models.huggingface.HFLM", "evalwright.compat.lm_eval.models.huggingface.HFLM")
+
+_SOURCES = {
+    "pretrained": "config.json",
+    "tokenizer": "tokenizer_config.json",
+    "peft": ADAPTER_CONFIG,
+    "delta": "config.json",
+}
+"""Arguments that name a folder or a repository of the hub, and a file that each has."""
+
+IDLE, PASSED_ON = frozenset(TABLES["idle"]), TABLES["passed_on"]
+
+
+def is_transformers(made: type) -> bool:
+    """Whether a class is that backend itself, theirs or ours; one that derives from it may do anything else."""
+    return f"{made.__module__}.{made.__qualname__}" in TRANSFORMERS
+
+
+def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the arguments of the transformers backend name, by content or commit; None where that cannot be known."""
+    if arguments.get("trust_remote_code"):
+        return None
+    revision = arguments.get("revision") or "main"
+    try:
+        found: dict[str, Any] = {}
+        for name, value in arguments.items():
+            if name in IDLE or value is None:
+                continue
+            if not isinstance(value, str):
+                if name in _SOURCES or not isinstance(value, bool | int | float | list | Mapping):
+                    return None
+            elif (path := Path(value).expanduser()).exists():
+                inner = ("subfolder", "gguf_file") if name == "pretrained" else ()
+                parts = [path, *(path / str(arguments[one]) for one in inner if arguments.get(one))]
+                found[name] = [_hash(part) for part in parts if part.exists()]
+            elif name in _SOURCES:
+                found[name] = open_repository(value, str(revision), _SOURCES[name]).commit
+        return found
+    except (UsageError, OSError):
+        # It is not found this way, or only with a login; the class may still find it.
+        return None
+
+
+def _hash(path: Path) -> str:
+    return file_hash(path) if path.is_file() else content_hash(path)
+
 
 INTERFACES = (interface.__name__, "lm_eval.api.model")
 """Where the methods stand that a class inherits without doing anything for them."""
@@ -45,21 +99,16 @@ def _does_something(made: type, name: str) -> bool:
     except (OSError, TypeError, SyntaxError):
         return True
     function = tree.body[0] if tree.body else None
-    if not isinstance(function, ast.FunctionDef):
-        return True
-    return not all(_says_nothing(statement) for statement in function.body)
+    return not (isinstance(function, ast.FunctionDef) and all(map(_says_nothing, function.body)))
 
 
 def _says_nothing(statement: ast.stmt) -> bool:
     """A docstring, `...`, `pass`, or `raise NotImplementedError`."""
-    if isinstance(statement, ast.Pass):
-        return True
-    if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant)
-    if isinstance(statement, ast.Raise) and statement.exc is not None:
+    if isinstance(statement, ast.Raise):
         raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
         return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
-    return False
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return constant or isinstance(statement, ast.Pass)
 
 
 def own_method(made: type, name: str) -> bool:
@@ -74,8 +123,9 @@ def _home(made: type, name: str) -> str:
 
 def check_arguments(name: str, made: type, arguments: Mapping[str, Any]) -> None:
     """Raise where the constructor does not take an argument or lacks one that it must have."""
-    if "batch_size" in arguments:
-        check_batch_size(name, arguments["batch_size"])
+    if "batch_size" in arguments and not is_size(value := arguments["batch_size"]):
+        said = "must be a whole number of at least 1, 'auto', or 'auto:N'"
+        raise ConfigurationError(f"batch_size={value!r} of '{name}' {said}.")
     if own_method(made, "create_from_arg_string") or own_method(made, "create_from_arg_obj"):
         return
     try:

@@ -30,24 +30,13 @@ def _listed(outputs: Any) -> list[Any]:
 class LocalCompletionsAPI(TemplateAPI):
     """Completions of a server of one's own. tokenizer_backend: "auto" takes the server's tokenizer where it tells one."""
 
-    def __init__(
-        self,
-        base_url: str | None = None,
-        tokenizer_backend: Any = "auto",
-        verify_certificate: bool = True,
-        ca_cert_path: str | None = None,
-        auth_token: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        how: dict[str, Any] = {
-            "verify_certificate": verify_certificate,
-            "ca_cert_path": ca_cert_path,
-            "auth_token": auth_token,
-        }
+    def __init__(self, base_url: str | None = None, tokenizer_backend: Any = "auto", **kwargs: Any) -> None:
         if tokenizer_backend == "auto":
+            names = ("verify_certificate", "ca_cert_path", "auth_token")
+            how = {name: kwargs[name] for name in names if name in kwargs}
             tells = bool(base_url) and check_remote_tokenizer_support(str(base_url), **how)
             tokenizer_backend = "remote" if tells else "huggingface"
-        super().__init__(base_url=base_url, tokenizer_backend=tokenizer_backend, **how, **kwargs)
+        super().__init__(base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs)
 
     def _create_payload(
         self,
@@ -105,12 +94,8 @@ class LocalChatCompletion(LocalCompletionsAPI):
         think_end_token: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            base_url=base_url,
-            tokenizer_backend=tokenizer_backend,
-            tokenized_requests=bool(tokenized_requests),
-            **kwargs,
-        )
+        own = {"tokenizer_backend": tokenizer_backend, "tokenized_requests": bool(tokenized_requests)}
+        super().__init__(base_url=base_url, **own, **kwargs)
         self.think_end_token = think_end_token
         self._batch_size = 1
 
@@ -154,9 +139,7 @@ class LocalChatCompletion(LocalCompletionsAPI):
         """Not offered by chat completions."""
         raise NotImplementedError("Chat completions give no log-likelihoods of prompts: use completions.")
 
-    def loglikelihood_rolling(self, requests: Any, disable_tqdm: bool = False) -> Any:
-        """Not offered by chat completions."""
-        raise NotImplementedError("Chat completions give no log-likelihoods of prompts: use completions.")
+    loglikelihood_rolling = loglikelihood
 
 
 def _key() -> str:

@@ -13,16 +13,9 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from evalwright.compat.lm_eval.api.model import TemplateLM
 from evalwright.compat.lm_eval.models.utils import DEFAULT_MAX_LENGTH, configure_pad_token, resolve_max_length
 from evalwright.compat.lm_eval.models.utils_hf import get_dtype
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.evaluation.processes import check_one_process
-
-_INSTEAD = {
-    "tp_plan": "tensor parallelism needs several processes: parallelize=True spreads the layers over the devices of one",
-    "delta": "add the weights beforehand and give the folder as pretrained",
-    "autogptq": "transformers reads such weights by itself where gptqmodel is installed: leave it out",
-    "gptqmodel": "transformers reads such weights by itself where gptqmodel is installed: leave it out",
-}
-"""Arguments that are refused, with what to do."""
 
 
 class Opened(TemplateLM):
@@ -92,49 +85,37 @@ class Opened(TemplateLM):
         refused = {"tp_plan": tp_plan, "delta": delta, "autogptq": autogptq, "gptqmodel": gptqmodel}
         for name, value in refused.items():
             if value:
-                raise ConfigurationError(f"{name}={value!r} is not supported: {_INSTEAD[name]}.")
+                raise ConfigurationError(f"{name}={value!r} is not supported: {TABLES['instead'][name]}.")
         if enable_thinking and think_end_token is None:
             raise ConfigurationError(
                 "enable_thinking=True needs think_end_token: the text that ends reasoning."
             )
         named = isinstance(pretrained, str)
-        gpus = torch.cuda.device_count()
+        files: dict[str, Any] = {
+            "revision": revision,
+            "trust_remote_code": trust_remote_code,
+            "gguf_file": gguf_file,
+        }
+        files["subfolder"] = subfolder
         if named:
             self._device = _device(device)
-            self._get_config(
-                pretrained,
-                revision=str(revision),
-                trust_remote_code=bool(trust_remote_code),
-                gguf_file=gguf_file,
-                subfolder=subfolder,
-            )
+            self._get_config(pretrained, **files)
         else:
             self._model, self._device, self._config = pretrained, pretrained.device, pretrained.config
         self._get_backend(self.config, backend=backend, trust_remote_code=trust_remote_code)
-        self._create_tokenizer(
-            pretrained,
-            tokenizer,
-            revision=revision,
-            trust_remote_code=trust_remote_code,
-            use_fast_tokenizer=use_fast_tokenizer,
-            gguf_file=gguf_file,
-            add_bos_token=add_bos_token,
-            subfolder=subfolder,
-        )
+        own: dict[str, Any] = {"use_fast_tokenizer": use_fast_tokenizer, "add_bos_token": add_bos_token}
+        self._create_tokenizer(pretrained, tokenizer, **files, **own)
         if named:
             self._create_model(
                 pretrained=pretrained,
-                revision=revision,
                 dtype=dtype,
-                trust_remote_code=trust_remote_code,
                 parallelize=parallelize,
-                gpus=gpus,
+                gpus=torch.cuda.device_count(),
                 max_memory_per_gpu=max_memory_per_gpu,
                 max_cpu_memory=max_cpu_memory,
                 offload_folder=None if offload_folder is None else str(offload_folder),
                 peft=peft,
-                gguf_file=gguf_file,
-                subfolder=subfolder,
+                **files,
                 **kwargs,
             )
         if isinstance(self.model, torch.nn.Module):
@@ -142,90 +123,60 @@ class Opened(TemplateLM):
         self.tokenizer = configure_pad_token(self.tokenizer, model_config=self.config)
         self.vocab_size = self.tokenizer.vocab_size
         self.add_bos_token, self.custom_prefix_token_id = add_bos_token, prefix_token_id
-        self._set_reasoning(enable_thinking, think_end_token, chat_template_args)
+        self.chat_template_args = dict(chat_template_args or {})
+        if enable_thinking is not None:
+            self.chat_template_args["enable_thinking"] = enable_thinking
+        self.enable_thinking = enable_thinking
+        number = think_end_token is not None and str(think_end_token).isdecimal()
+        self.think_end_token = int(think_end_token or 0) if number else think_end_token
         self.truncation, self.logits_cache = truncation, logits_cache
         self._max_length = max_length
         self.pretrained, self.revision, self.peft = pretrained, revision, peft
-        self.softmax_dtype = None if softmax_dtype is None else get_dtype(softmax_dtype)
-        self.mixed_precision_dtype = (
-            None if mixed_precision_dtype is None else get_dtype(mixed_precision_dtype)
+        self.softmax_dtype, self.mixed_precision_dtype = (
+            get_dtype(softmax_dtype),
+            get_dtype(mixed_precision_dtype),
         )
-        self._set_batches(str(batch_size), max_batch_size)
-
-    def _set_reasoning(
-        self, wished: bool | None, ending: str | int | None, arguments: Mapping[str, Any] | None
-    ) -> None:
-        self.chat_template_args = dict(arguments or {})
-        if wished is not None:
-            self.chat_template_args["enable_thinking"] = wished
-        self.enable_thinking = wished
-        self.think_end_token = int(ending) if str(ending).isdecimal() and ending is not None else ending
-
-    def _set_batches(self, size: str, most: int | None) -> None:
-        size, _, schedule = size.partition(":")
+        size, _, schedule = str(batch_size).partition(":")
         self.batch_size_per_gpu = size if size == "auto" else int(size)
         self.batch_schedule = float(schedule or 1)
-        self.max_batch_size = int(most or 64)
+        self.max_batch_size = int(max_batch_size or 64)
         self.batch_sizes: dict[int, int] = {}
 
     # Opening
 
     def _get_config(
-        self,
-        pretrained: str,
-        *,
-        revision: str = "main",
-        trust_remote_code: bool = False,
-        gguf_file: str | None = None,
-        subfolder: str = "",
+        self, pretrained: str, *, revision: str | None = "main", gguf_file: str | None = None, **how: Any
     ) -> None:
         """Set `_config`."""
         more = {"gguf_file": gguf_file} if gguf_file else {}
-        self._config = transformers.AutoConfig.from_pretrained(
-            pretrained,
-            revision=revision,
-            trust_remote_code=trust_remote_code,
-            subfolder=subfolder,
-            **more,
-        )
+        found = transformers.AutoConfig.from_pretrained(pretrained, revision=str(revision), **how, **more)
+        self._config = found
 
-    def _get_backend(
-        self,
-        config: Any,
-        backend: Literal["default", "causal", "seq2seq"] = "default",
-        trust_remote_code: bool | None = False,
-    ) -> None:
+    def _get_backend(self, config: Any, backend: str = "default", **how: Any) -> None:
         """Set `backend`, and `AUTO_MODEL_CLASS` where the class has none. Some kinds of model are of both sorts: these are seq2seq."""
         assert backend in ("default", "causal", "seq2seq"), f"backend={backend!r} is not known."
         two_sided = getattr(config, "model_type", None) in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
         self.backend = backend if backend != "default" else "seq2seq" if two_sided else "causal"
         if self.AUTO_MODEL_CLASS is None:
-            self.AUTO_MODEL_CLASS = (
-                transformers.AutoModelForCausalLM
-                if self.backend == "causal"
-                else transformers.AutoModelForSeq2SeqLM
-            )
+            kind = "CausalLM" if self.backend == "causal" else "Seq2SeqLM"
+            self.AUTO_MODEL_CLASS = getattr(transformers, f"AutoModelFor{kind}")
 
     def _create_tokenizer(
         self,
         pretrained: Any,
         tokenizer: Any,
-        revision: str | None = "main",
-        trust_remote_code: bool | None = False,
+        *,
         use_fast_tokenizer: bool | None = True,
         gguf_file: str | None = None,
         add_bos_token: bool | None = None,
         subfolder: str | None = "",
+        **how: Any,
     ) -> None:
-        """Set `tokenizer`."""
+        """Set `tokenizer`. how: revision and trust_remote_code."""
         if tokenizer and not isinstance(tokenizer, str):
             self.tokenizer = tokenizer
             return
-        how: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
-        if gguf_file and not tokenizer:
-            how["gguf_file"] = gguf_file
-        else:
-            how["use_fast"] = use_fast_tokenizer
+        how |= {"gguf_file": gguf_file} if gguf_file and not tokenizer else {"use_fast": use_fast_tokenizer}
         if add_bos_token is not None:
             how["add_bos_token"] = add_bos_token
         if subfolder:
@@ -236,42 +187,31 @@ class Opened(TemplateLM):
     def _create_model(
         self,
         pretrained: str,
+        *,
         revision: str | None = "main",
         dtype: Any = "auto",
-        trust_remote_code: bool | None = False,
         parallelize: bool | None = False,
         gpus: int | None = None,
         max_memory_per_gpu: int | str | None = None,
         max_cpu_memory: int | str | None = None,
         offload_folder: str | None = "./offload",
         peft: str | None = None,
-        gguf_file: str | None = None,
-        quantization_config: Any = None,
-        subfolder: str = "",
-        **kwargs: Any,
+        **how: Any,
     ) -> None:
-        """Set `_model`, on its device, with its adapter."""
-        how = dict(kwargs)
-        how.update(
-            self._get_accelerate_args(
-                parallelize=parallelize,
-                device_map=kwargs.get("device_map"),
-                max_memory_per_gpu=max_memory_per_gpu,
-                max_cpu_memory=max_cpu_memory,
-                offload_folder=offload_folder,
-                gpus=gpus,
-            )
+        """Set `_model`, on its device, with its adapter. how: what goes to `from_pretrained`."""
+        for name in ("gguf_file", "quantization_config"):
+            if how.get(name) in (None, ""):
+                how.pop(name, None)
+        how |= self._get_accelerate_args(
+            parallelize=parallelize,
+            device_map=how.get("device_map"),
+            max_memory_per_gpu=max_memory_per_gpu,
+            max_cpu_memory=max_cpu_memory,
+            offload_folder=offload_folder,
+            gpus=gpus,
         )
-        how |= {"gguf_file": gguf_file} if gguf_file else {}
-        how |= {"quantization_config": quantization_config} if quantization_config is not None else {}
-        self._model = self.AUTO_MODEL_CLASS.from_pretrained(
-            pretrained,
-            revision=revision,
-            dtype=get_dtype(dtype),
-            trust_remote_code=trust_remote_code,
-            subfolder=subfolder,
-            **how,
-        )
+        opened = self.AUTO_MODEL_CLASS.from_pretrained
+        self._model = opened(pretrained, revision=revision, dtype=get_dtype(dtype), **how)
         if "device_map" not in how and not getattr(self._model, "is_quantized", False):
             self._model.to(self.device)
         if peft:

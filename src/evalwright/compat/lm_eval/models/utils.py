@@ -350,26 +350,20 @@ def resize_image(
     """
     wide, high = image.size
     if width is not None and height is not None:
-        if wide <= width and high <= height:
-            return image
         scale = min(width / wide, height / high)
-        size = (int(wide * scale), int(high * scale)) if keep_aspect_ratio else (width, height)
+        size, fits = (width, height), wide <= width and high <= height
+        if keep_aspect_ratio:
+            size = int(wide * scale), int(high * scale)
     elif width is not None:
-        if wide <= width:
-            return image
-        size = width, int(width / wide * high)
+        size, fits = (width, int(width / wide * high)), wide <= width
     elif height is not None:
-        if high <= height:
-            return image
-        size = int(height / high * wide), height
+        size, fits = (int(height / high * wide), height), high <= height
     elif max_dimension is not None:
-        if max(wide, high) <= max_dimension:
-            return image
-        size = (
-            (max_dimension, int(max_dimension / wide * high))
-            if wide > high
-            else (int(max_dimension / high * wide), max_dimension)
-        )
+        across, down = int(max_dimension / high * wide), int(max_dimension / wide * high)
+        size = (max_dimension, down) if wide > high else (across, max_dimension)
+        fits = max(wide, high) <= max_dimension
     else:
         return image
-    return image.resize((max(size[0], min_width), max(size[1], min_height)), resample_filter)
+    return (
+        image if fits else image.resize((max(size[0], min_width), max(size[1], min_height)), resample_filter)
+    )

@@ -7,15 +7,18 @@ stands beside them in `failures_<task>_<time>.jsonl`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.lm_eval.runs.names import (
     NO_FILTER,
     NOT_AVAILABLE,
+    TRACKED,
     digest,
     file_safe,
     higher_is_better,
@@ -49,14 +52,6 @@ from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json, write_json
 from evalwright.tasks.files import place_of, write_text
 
-_TRACKED = (
-    "system_instruction",
-    "system_instruction_sha",
-    "fewshot_as_multiturn",
-    "chat_template",
-    "chat_template_sha",
-)
-
 
 def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None = None) -> list[Path]:
     """Write a run under `out/<model>/` and return the files, the results first. Raises RunError.
@@ -83,16 +78,12 @@ class _Exported:
     def __init__(
         self, task: Mapping[str, Any], folder: Path, time: str, render: Render, files_asked: frozenset[str]
     ) -> None:
-        self.task = task
-        self.render = render
-        self.files_asked = files_asked
+        self.task, self.render, self.files_asked = task, render, files_asked
         self.definition: Mapping[str, Any] = task["definition"]
         self.name = str(task["name"]).removeprefix(PREFIX)
         self.run_here = "generation" in self.definition and self.definition.get("dialect") == DIALECT
         self.metrics = _metrics(task)
-        self.type = GENERATE
-        self.count = 0
-        self.hashes = ""
+        self.type, self.count, self.hashes = GENERATE, 0, ""
         self.named: dict[str, dict[str, None]] = {}
         self.files: list[Path] = []
         safe = file_safe(self.name)
@@ -106,9 +97,10 @@ class _Exported:
         for path in (self.samples_file, *parts):
             path.unlink(missing_ok=True)
         hashes: list[list[str]] = [[] for _ in parts]
-        outs = [part.open("x", encoding="utf-8", newline="\n", errors="backslashreplace") for part in parts]
+        how: dict[str, Any] = {"encoding": "utf-8", "newline": "\n", "errors": "backslashreplace"}
         failed: list[str] = []
-        try:
+        with ExitStack() as open_parts:
+            outs = [open_parts.enter_context(part.open("x", **how)) for part in parts]
             for _, draws in groupby(records, key=lambda record: record.index):
                 several = list(draws)
                 lines = rows.lines(several)
@@ -123,25 +115,18 @@ class _Exported:
                     outs[i].write(_line(line))
                     self.named.setdefault(line["filter"], {}).update(dict.fromkeys(line["metrics"]))
                     hashes[i].append(line["doc_hash"] + line["prompt_hash"] + line["target_hash"])
-        finally:
-            for part_out in outs:
-                part_out.close()
         self.hashes = digest("".join(text for part in hashes for text in part))
-        self._join(parts)
-        if failed:
-            write_text(self.failures_file, "".join(failed))
-            self.files.append(self.failures_file)
-
-    def _join(self, parts: Sequence[Path]) -> None:
         if self.count:
             with self.samples_file.open("xb") as whole:
                 for part in parts:
-                    with part.open("rb") as lines:
-                        while block := lines.read(1 << 20):
-                            whole.write(block)
-            self.files.insert(0, self.samples_file)
+                    with part.open("rb") as piece:
+                        copyfileobj(piece, whole)
+            self.files.append(self.samples_file)
         for part in parts:
             part.unlink()
+        if failed:
+            write_text(self.failures_file, "".join(failed))
+            self.files.append(self.failures_file)
 
     def results(self) -> dict[str, Any]:
         """The task's entry in `results`."""
@@ -149,9 +134,9 @@ class _Exported:
         alias = self.definition.get("alias", self.name)
         out: dict[str, Any] = {"name": self.name, "alias": alias, "sample_len": self.effective}
         for metric in self._as_they_came():
-            entry = found[metric.label]
-            out[metric.key] = _available(entry["value"])
-            out[metric.error_key] = _available(entry["standard_error"])
+            for ending, part in (("", "value"), ("_stderr", "standard_error")):
+                value = found[metric.label][part]
+                out[f"{metric.name}{ending},{metric.filter}"] = NOT_AVAILABLE if value is None else value
         return out
 
     def _as_they_came(self) -> list[ExportedMetric]:
@@ -172,11 +157,9 @@ class _Exported:
     def original(self) -> int:
         """How many samples the data have, where that is known."""
         dataset = self.definition.get("dataset")
-        whole = (
-            dataset.get("samples")
-            if isinstance(dataset, Mapping)
-            else self.task.get("metadata", {}).get("original")
-        )
+        whole = self.task.get("metadata", {}).get("original")
+        if isinstance(dataset, Mapping):
+            whole = dataset.get("samples")
         return whole if isinstance(whole, int) else int(self.task["n_samples"])
 
     def config(self) -> dict[str, Any]:
@@ -220,10 +203,8 @@ class _Exported:
         if isinstance(given, Mapping) and str(given.get("version")) == text:
             return given["version"]
         for kind in (int, float):
-            try:
+            with suppress(ValueError):
                 return kind(text)
-            except ValueError:
-                continue
         return text
 
     def better(self) -> dict[str, Any]:
@@ -232,11 +213,8 @@ class _Exported:
             return better(self.definition)
         said = self.task.get("metadata", {}).get("higher_is_better")
         known = said or self.definition.get("higher_is_better") or {}
-        out = {}
-        for metric in self.metrics:
-            found = known.get(metric.name)
-            out[metric.name] = higher_is_better(metric.kind) if found is None else found
-        return out
+        ours = {metric.name: higher_is_better(metric.kind) for metric in self.metrics}
+        return {name: up if known.get(name) is None else known[name] for name, up in ours.items()}
 
 
 def _files_asked(run: Run) -> frozenset[str]:
@@ -296,7 +274,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         "model_source": imported.get("model_source", data["model"]["name"].partition("/")[0]),
         "model_name": run.model,
         "model_name_sanitized": file_safe(run.model),
-        **({key: imported.get(key) for key in _TRACKED} if imported else tracked(run)),
+        **({key: imported.get(key) for key in TRACKED} if imported else tracked(run)),
         "total_evaluation_time_seconds": str(data["seconds"]),
     }
     if not imported or imported.get("evalwright"):
@@ -332,10 +310,6 @@ def _started(run: Run) -> datetime:
 
 def _sorted(parts: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(parts.items()))
-
-
-def _available(value: Any) -> Any:
-    return NOT_AVAILABLE if value is None else value
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -1,24 +1,39 @@
-"""Makes run folders of results of lm-evaluation-harness: its results files with their samples, old or new, one run for each."""
+"""Makes run folders of results of lm-evaluation-harness: its results files with their samples, old or new, one run for each.
+
+A source is one evaluation: a results file and the samples files of the same time beside it; either may be missing. Nothing in them is
+trusted: what is not as expected is a sentence that names file and line."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.runs.files import SampleLines, Source, find_sources
-from evalwright.compat.lm_eval.runs.names import doc_digest
-from evalwright.compat.lm_eval.runs.numbers import Items, metric_result, metrics_of, size
-from evalwright.compat.lm_eval.runs.records import failed_record, number, record_of
+from evalwright.bounded import from_json
+from evalwright.compat.lm_eval.runs.names import NAMING, NO_FILTER, TRACKED, doc_digest, file_safe
+from evalwright.compat.lm_eval.runs.records import (
+    Items,
+    failed_record,
+    metric_result,
+    metrics_of,
+    number,
+    record_of,
+    size,
+)
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
     digest_of,
+    mapping,
+    nothing_at,
+    opened,
+    parsed,
     read_rows,
     run_folder,
     run_record,
@@ -36,11 +51,161 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.scores import hashed
 
-_MODEL_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
-_KEPT = (
-    "model_source", "system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template",
-    "chat_template_sha",
-)  # fmt: skip
+_RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
+_LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
+
+
+@dataclass(slots=True)
+class Source:
+    """One evaluation. time: as in the files' names, "" in old ones. samples, failures: files by task."""
+
+    folder: Path
+    time: str
+    file: Path | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    samples: dict[str, Path] = field(default_factory=dict)
+    failures: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[Path]:
+        """Everything that belongs to it."""
+        return [*([self.file] if self.file else []), *self.samples.values(), *self.failures.values()]
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """A mapping of the results file, empty where there is none."""
+        return mapping(self.data.get(name))
+
+    def entry(self, part: str, task: str) -> Mapping[str, Any]:
+        """A task's mapping in a part, empty where there is none."""
+        return mapping(self.part(part).get(task))
+
+
+def find_sources(path: Path) -> list[Source]:
+    """The evaluations in a results file, a samples file, or a folder with any number of them, by name.
+
+    Raises RunError where there is none or a file is broken.
+    """
+    if not (path.is_file() or path.is_dir()):
+        raise nothing_at(path, "Name a results file of lm_eval, or a folder with some.")
+    found = _of_file(path) if path.is_file() else _of_folder(path)
+    if not found:
+        raise RunError(
+            f"'{path}' has no results of lm_eval: no results_*.json with a part 'results', no samples_*.jsonl."
+        )
+    return found
+
+
+def _of_file(path: Path) -> list[Source]:
+    if path.suffix == ".jsonl":
+        named = _LINES.fullmatch(path.name)
+        task, time = (named["task"], named["time"]) if named else (path.stem, "")
+        return [Source(path.parent, time, samples={task: path})]
+    source = _opened(path, _by_place(path.parent.glob("*.jsonl")))
+    if source is None:
+        raise RunError(f"{path} is not a results file of lm_eval: it has no part 'results' with tasks in it.")
+    return [source]
+
+
+def _of_folder(folder: Path) -> list[Source]:
+    lines = _by_place(folder.rglob("*.jsonl"))
+    paths = [path for path in sorted(folder.rglob("results*.json")) if _RESULTS.fullmatch(path.name)]
+    sources = [source for path in paths if path.is_file() and (source := _opened(path, lines))]
+    alone = [_attached(Source(place, time), files) for (place, time), files in sorted(lines.items())]
+    return [*sources, *(source for source in alone if source.samples)]
+
+
+def _by_place(paths: Iterator[Path]) -> dict[tuple[Path, str], list[Path]]:
+    found: dict[tuple[Path, str], list[Path]] = {}
+    for path in sorted(paths):
+        named = _LINES.fullmatch(path.name)
+        found.setdefault((path.parent, named["time"] if named else ""), []).append(path)
+    return found
+
+
+def _attached(source: Source, files: list[Path]) -> Source:
+    known = {file_safe(name): name for name in source.part("results")}
+    for path in files:
+        named = _LINES.fullmatch(path.name)
+        if named:
+            place = source.samples if named["kind"] == "samples" else source.failures
+            place[known.get(named["task"], named["task"])] = path
+            continue
+        # Before 0.4.3 the files had no time, and a model's arguments stood before the task's name.
+        fits = [name for name in known if path.stem == name or path.stem.endswith(f"_{name}")]
+        if fits:
+            source.samples[known[max(fits, key=len)]] = path
+    return source
+
+
+def _opened(path: Path, lines: dict[tuple[Path, str], list[Path]]) -> Source | None:
+    """The evaluation of a results file, with the lines that are its own taken out of those of the folder."""
+    with opened(path) as file:
+        data = parsed(file.read(), str(path))
+    results = data.get("results") if isinstance(data, dict) else None
+    good = (
+        isinstance(results, dict) and results and all(isinstance(entry, dict) for entry in results.values())
+    )
+    if not good:
+        return None
+    named = _RESULTS.fullmatch(path.name)
+    time = (named["time"] if named else "") or ""
+    return _attached(Source(path.parent, time, path, data), lines.pop((path.parent, time), []))
+
+
+class SampleLines:
+    """The lines of one samples file by document. Reads through it once and keeps only where lines stand.
+
+    filters: those of the results, for files that do not name a line's filter.
+    """
+
+    def __init__(self, path: Path, filters: tuple[str, ...]) -> None:
+        self.path = path
+        self.filters: list[str] = []
+        self.metrics: dict[str, list[str]] = {}
+        self._places: dict[int, array[int]] = {}
+        given = filters or (NO_FILTER,)
+        for where, start, row in read_rows(path):
+            doc = row.get("doc_id")
+            if not isinstance(doc, int) or isinstance(doc, bool) or abs(doc) >= 2**62:
+                raise RunError(f"{where} has no numeric 'doc_id': it is not a sample of lm_eval.")
+            places = self._places.setdefault(doc, array("q"))
+            name = row.get("filter", given[min(len(places) // 2, len(given) - 1)])
+            if not isinstance(name, str):
+                raise RunError(f"{where}: 'filter' must be a name, not {name!r}.")
+            if name not in self.filters:
+                self.filters.append(name)
+                self.metrics[name] = _metric_names(row)
+            code = self.filters.index(name)
+            if code in places[::2]:
+                raise RunError(f"{where}: document {doc} is there twice for the filter '{name}'.")
+            places.extend((code, start))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def documents(self) -> Iterator[tuple[int, dict[str, dict[str, Any]]]]:
+        """(doc_id, its lines by filter), in the order of doc_id."""
+        with self.path.open("rb") as file:
+            for doc in sorted(self._places):
+                places = self._places[doc]
+                rows = {}
+                for code, start in zip(places[::2], places[1::2], strict=True):
+                    file.seek(start)
+                    rows[self.filters[code]] = from_json(file.readline())
+                yield doc, rows
+
+
+_FIXED = {
+    "arguments", "doc", "doc_hash", "doc_id", "filter", "filtered_resps", "metrics", "prompt_hash", "resps", "target",
+    "target_hash",
+}  # fmt: skip
+
+
+def _metric_names(row: Mapping[str, Any]) -> list[str]:
+    named = row.get("metrics")
+    if isinstance(named, list) and all(isinstance(name, str) for name in named):
+        return named
+    return [name for name in row if name not in _FIXED]
 
 
 def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
@@ -107,16 +272,11 @@ class _Task:
         self.lines = SampleLines(path, tuple(self.metrics)) if path else None
         if self.lines and not self.metrics:
             self.metrics = {found: self.lines.metrics[found] for found in self.lines.filters}
-        self.items = {
-            (pipeline, metric): Items(metric)
-            for pipeline in self.metrics
-            for metric in self.metrics[pipeline]
-        }
+        places = [(pipeline, metric) for pipeline, metrics in self.metrics.items() for metric in metrics]
+        self.items = {place: Items(place[1]) for place in places}
         self.failures: Counter[str] = Counter()
         self.failed: set[int] = set()
-        self.lost = 0
-        self.count = 0
-        self.clustered = False
+        self.lost, self.count, self.clustered = 0, 0, False
         self.content = hashlib.sha256()
 
     def records(self) -> Iterator[SampleRecord]:
@@ -171,9 +331,8 @@ class _Task:
             results.append(replace(found, lower_is_better=less))
         version = str(source.part("versions").get(name, "N/A"))
         samples, failures = self.count or whole, dict(sorted(self.failures.items()))
-        result = TaskResult(
-            PREFIX + name, version, samples, len(self.failed), tuple(results), failures=failures
-        )
+        lost = len(self.failed)
+        result = TaskResult(PREFIX + name, version, samples, lost, tuple(results), failures=failures)
         made_of = fingerprint_of({"task": name, "v": version})
         return task_record(
             result,
@@ -210,20 +369,17 @@ def _group_names(source: Source) -> set[str]:
 
 
 def _imported(source: Source) -> dict[str, Any]:
-    groups = _group_names(source)
-    parts = ("results", "versions", "n-shot", "higher_is_better")
-    grouped: dict[str, Any] = {
-        key: {name: value for name, value in source.part(key).items() if name in groups} for key in parts
+    names = _group_names(source)
+    groups: dict[str, Any] = {
+        key: {name: value for name, value in source.part(key).items() if name in names}
+        for key in ("results", "versions", "n-shot", "higher_is_better")
     }
+    groups |= {key: source.part(key) for key in ("groups", "group_subtasks")}
     return {
         "format": DIALECT,
         "config": _without_secrets(source.part("config")),
-        "groups": {
-            **grouped,
-            "groups": source.part("groups"),
-            "group_subtasks": source.part("group_subtasks"),
-        },
-        **{key: source.data[key] for key in _KEPT if key in source.data},
+        "groups": groups,
+        **{key: source.data[key] for key in ("model_source", *TRACKED) if key in source.data},
         **({"evalwright": source.data["evalwright"]} if source.part("evalwright") else {}),
     }
 
@@ -235,10 +391,7 @@ def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in kept.items() if not is_secret(key)}
     elif isinstance(kept, str):
         kept = ",".join(p for p in kept.split(",") if not is_secret(p.partition("=")[0]))
-    found: dict[str, Any] = masked_arguments(
-        {**config, "model_args": kept} if "model_args" in config else config
-    )
-    return found
+    return dict(masked_arguments({**config, "model_args": kept} if "model_args" in config else config))
 
 
 def _model(source: Source) -> str:
@@ -249,11 +402,8 @@ def _model(source: Source) -> str:
     given = config.get("model_args")
     if isinstance(given, str):
         given = dict(pair.partition("=")[::2] for pair in given.split(","))
-    if isinstance(given, dict):
-        for key in _MODEL_KEYS:
-            if given.get(key):
-                return str(given[key])
-    backend = config.get("model") or named
+    known = given if isinstance(given, dict) else {}
+    backend = next((known[key] for key in NAMING if known.get(key)), config.get("model") or named)
     return str(backend) if backend else source.folder.resolve().name.replace("__", "/")
 
 

@@ -13,6 +13,17 @@ from evalwright.metrics.registry import LOWER_IS_BETTER
 NO_FILTER = "none"
 NOT_AVAILABLE = "N/A"
 
+NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""Arguments that name the model in its results, the first that is there."""
+TRACKED = (
+    "system_instruction",
+    "system_instruction_sha",
+    "fewshot_as_multiturn",
+    "chat_template",
+    "chat_template_sha",
+)
+"""What results say of how prompts were made."""
+
 COUNTED = {
     "bits_per_byte": "bytes",
     "byte_perplexity": "bytes",
@@ -22,14 +33,9 @@ COUNTED = {
 """Metrics whose items are pairs: a log-likelihood, and the number of these. The one per token is ours alone."""
 
 _OURS = {
-    "acc": "accuracy",
-    "acc_all": "accuracy",
-    "acc_bytes": "accuracy",
-    "acc_mutual_info": "accuracy",
-    "acc_norm": "accuracy",
+    **dict.fromkeys(("acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm"), "accuracy"),
     "exact_match": "exact-match",
 }
-_THEIRS = {"accuracy": "acc"}
 _NORMALISED = {"characters": "acc_norm", "bytes": "acc_bytes"}
 
 
@@ -48,7 +54,7 @@ def their_metric(label: str, kind: str, scorer: Mapping[str, Any]) -> str:
         return _NORMALISED[normalised]
     if label == kind == "accuracy" and scorer.get("kind") == "exact-match":
         return "exact_match"
-    name = _THEIRS.get(kind, kind) if label == kind else label
+    name = label if label != kind else "acc" if kind == "accuracy" else kind
     return re.sub(r"[,\s-]+", "_", name)
 
 

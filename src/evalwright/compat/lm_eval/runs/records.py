@@ -1,24 +1,32 @@
-"""A document's lines of a samples file as one SampleRecord: every filter is a scorer, every metric a part of its score.
+"""A document's lines of a samples file as one SampleRecord, and metrics of imported results.
 
-What a record has no place for (the row, arguments beyond the prompt, filtered responses, items that are no numbers) is kept
-in the sample's metadata, so that nothing is lost when the run is written back.
-"""
+Every filter is a scorer, every metric a part of its score. What a record has no place for (the row, arguments beyond the prompt, filtered
+responses, items that are no numbers) is kept in the sample's metadata, so that nothing is lost when the run is written back. Metrics are
+made again by our statistics where the samples give the published number, else kept as published."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.lm_eval.runs.names import COUNTED, spelled
+from evalwright.compat.lm_eval.runs.names import COUNTED, NO_FILTER, our_kind, spelled
 from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
+from evalwright.compat.lm_eval.tasks.aggregation import by_error
 from evalwright.compat.recording import number as finite
-from evalwright.core.errors import Failure
+from evalwright.core.errors import EvalwrightError, Failure
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Column, compute
+from evalwright.runs.results import MetricResult
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate
 
 _NUMPY = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
 _QUESTIONS = ("input", "question", "query", "problem", "prompt", "text", "sentence", "ctx")
@@ -79,24 +87,24 @@ def record_of(
     if responses_of(record) != raw:
         kept["resps"] = raw
     filtered = {name: spelled(line.get("filtered_resps") or []) for name, line in lines.items()}
-    differing = {name: value for name, value in filtered.items() if value != first_responses(raw)}
-    if differing:
+    if differing := {name: value for name, value in filtered.items() if value != first_responses(raw)}:
         kept["filtered_resps"] = differing
-    items = {name: _items(line, metrics.get(name, ())) for name, line in lines.items()}
-    if any(items.values()):
-        kept["items"] = {name: value for name, value in items.items() if value}
+    items = {
+        name: {one: line[one] for one in metrics.get(name, ()) if isinstance(line.get(one), list | dict)}
+        for name, line in lines.items()
+    }
+    if items := {name: value for name, value in items.items() if value}:
+        kept["items"] = items
     return record
 
 
 def failed_record(task: str, row: Mapping[str, Any], doc: int, ours: bool) -> SampleRecord:
     """The record of a line of a failures file, which only our own export writes."""
     sample = _sample(doc, row, "", (), ours)
-    found = row.get("failure")
-    try:
-        failure = Failure(**found) if isinstance(found, dict) else None
-    except TypeError:
-        failure = None
-    failure = failure or Failure("not scored", "task", "The file does not say why.")
+    failure = Failure("not scored", "task", "The file does not say why.")
+    if isinstance(found := row.get("failure"), dict):
+        with suppress(TypeError):
+            failure = Failure(**found)
     kept = {"lm_eval": {"target": _text(row.get("target", ""))}}
     sample = replace(sample, metadata={**sample.metadata, **kept})
     return SampleRecord(task, doc, 0, sample, None, {}, failure)
@@ -136,11 +144,11 @@ def _gold(target: str, choices: tuple[str, ...]) -> tuple[int, ...]:
 
 def _arguments(found: Any) -> list[list[Any]]:
     """Arguments by request, from lists (old) or from `{"gen_args_0": {"arg_0": ...}}`."""
-    parts = list(found.values()) if isinstance(found, dict) else found if isinstance(found, list) else []
-    return [
-        list(part.values()) if isinstance(part, dict) else part if isinstance(part, list) else [part]
-        for part in parts
-    ]
+
+    def values(part: Any, other: list[Any]) -> list[Any]:
+        return list(part.values()) if isinstance(part, dict) else part if isinstance(part, list) else other
+
+    return [values(part, [part]) for part in values(found, [])]
 
 
 def _responses(found: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
@@ -152,12 +160,11 @@ def _responses(found: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
 
 
 def _response(value: Any, rolling: bool) -> Response:
-    if isinstance(value, list) and len(value) == 2:
-        likelihood = _likelihood(value[0])
-        if likelihood is not None and str(value[1]) in ("True", "False"):
-            return Response(log_likelihood=likelihood, is_greedy=str(value[1]) == "True")
-    likelihood = _likelihood(value) if rolling else None
-    return Response(log_likelihood=likelihood) if likelihood is not None else Response(text=_text(value))
+    told = isinstance(value, list) and len(value) == 2 and str(value[1]) in ("True", "False")
+    likelihood = _likelihood(value[0] if told else value) if told or rolling else None
+    if likelihood is None:
+        return Response(text=_text(value))
+    return Response(log_likelihood=likelihood, is_greedy=str(value[1]) == "True" if told else None)
 
 
 def _likelihood(value: Any) -> float | None:
@@ -170,9 +177,8 @@ def _likelihood(value: Any) -> float | None:
 
 def _choices(arguments: Sequence[Sequence[Any]], responses: Sequence[Response]) -> tuple[str, ...]:
     """The options of multiple choice: continuations of one context, or contexts with one continuation."""
-    if len(arguments) < 2 or any(len(part) != 2 for part in arguments):
-        return ()
-    if any(response.log_likelihood is None for response in responses):
+    pairs = len(arguments) > 1 and all(len(part) == 2 for part in arguments)
+    if not pairs or any(response.log_likelihood is None for response in responses):
         return ()
     same = [_text(part[1]) for part in arguments if part[0] == arguments[0][0]]
     if len(same) > 1:
@@ -208,8 +214,7 @@ def _scores(
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     for name, names in metrics.items():
-        line = lines.get(name, {})
-        parts: dict[str, float] = {}
+        line, parts = lines.get(name, {}), dict[str, float]()
         for metric in names:
             if (counted := pair(metric, line.get(metric))) is not None:
                 parts["log_likelihood"], parts[COUNTED[metric]] = counted
@@ -228,27 +233,137 @@ def _scores(
 
 def _worth(metric: str, value: Any) -> float | None:
     """One number for an item: of a pair, the log-likelihood, or whether both are the same."""
-    counted = pair(metric, value)
-    if counted is not None:
+    if (counted := pair(metric, value)) is not None:
         return counted[0]
-    if metric == "brier_score" and (squares := _brier(value)) is not None:
-        return -squares
-    if isinstance(value, list):
-        return float(len(value) == 2 and value[0] == value[1])
-    return number(value)
-
-
-def _brier(value: Any) -> float | None:
-    """An item's squared distance of (right class, probabilities of all classes)."""
-    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
-        return None
-    numbers = [number(one) for one in value[1]]
-    return math.fsum(((one or 0.0) - float(place == value[0])) ** 2.0 for place, one in enumerate(numbers))
-
-
-def _items(line: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: line[name] for name in names if isinstance(line.get(name), (list, dict))}
+    if not isinstance(value, list):
+        return number(value)
+    if metric == "brier_score" and len(value) == 2 and isinstance(value[1], list):
+        parts = [number(one) or 0.0 for one in value[1]]  # of right class, probabilities of all classes
+        return -math.fsum((one - float(place == value[0])) ** 2.0 for place, one in enumerate(parts))
+    return float(len(value) == 2 and value[0] == value[1])
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_CLOSE = 1e-6
+"""How far our number may be from the published one, relatively, and still be the same: files round."""
+
+_ENTRY = {"alias", "name", "sample_len", "sample_count", "samples"}
+
+
+def metrics_of(entry: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Metric names by filter in a task's entry of the results, old (`acc`) or new (`acc,none`), in its order."""
+    out: dict[str, list[str]] = {}
+    for key, value in entry.items():
+        name, _, pipeline = key.partition(",")
+        if key in _ENTRY or name.endswith("_stderr") or (number(value) is None and value != "N/A"):
+            continue
+        out.setdefault(pipeline or NO_FILTER, []).append(name)
+    return out
+
+
+def published(entry: Mapping[str, Any], metric: str, pipeline: str) -> tuple[float | None, float | None]:
+    """Value and standard error in a task's entry; None where there is none."""
+    value = entry.get(f"{metric},{pipeline}", entry.get(metric))
+    error = entry.get(f"{metric}_stderr,{pipeline}", entry.get(f"{metric}_stderr"))
+    return number(value), number(error)
+
+
+class Items:
+    """One metric's items over a task's documents, a row each, as numbers or as pairs (log-likelihood, count)."""
+
+    def __init__(self, metric: str) -> None:
+        self.metric = metric
+        self.values, self.counts, self.clusters = array("d"), array("d"), array("q")
+        self.missing, self.usable = 0, True
+
+    def add(self, item: Any, cluster: int) -> None:
+        """Count one document's item in; None is missing."""
+        value, count = pair(self.metric, item) or (number(item), 1.0)
+        if value is not None:
+            self.values.append(value)
+            self.counts.append(count)
+            self.clusters.append(cluster)
+        elif item is None:
+            self.missing += 1
+        else:
+            self.usable = False
+
+
+def metric_result(
+    metric: str,
+    pipeline: str,
+    entry: Mapping[str, Any],
+    n: int,
+    items: Items | None,
+    n_failed: int,
+    clustered: bool,
+) -> MetricResult:
+    """A metric of a task. n: how many samples the results name. n_failed: samples without any score."""
+    value, error = published(entry, metric, pipeline)
+    kind, estimate = our_kind(metric), None
+    if items is not None and items.usable and len(items.values):
+        kind, estimate = _again(metric, kind, items, n_failed + items.missing, clustered)
+    near = {"rel_tol": _CLOSE, "abs_tol": _CLOSE}
+    if estimate is None or (value is not None and not math.isclose(estimate.value, value, **near)):
+        kind = our_kind(metric)
+        estimate = _as_published(kind, value, error, n or (len(items.values) if items else 0), n_failed)
+    label = metric if pipeline == NO_FILTER else f"{metric},{pipeline}"
+    return MetricResult(label, kind, pipeline, estimate)
+
+
+def _again(
+    metric: str, kind: str, items: Items, n_failed: int, clustered: bool
+) -> tuple[str, Estimate | None]:
+    """The metric by our statistics; None where it is none that we make."""
+    import numpy as np
+
+    from evalwright import statistics
+
+    values, counts = np.frombuffer(items.values), np.frombuffer(items.counts)
+    clusters = np.frombuffer(items.clusters, np.int64) if clustered else None
+    if metric == "perplexity":
+        try:
+            return kind, statistics.perplexity(values, counts, clusters=clusters, n_failed=n_failed)
+        except ValueError:
+            return kind, None
+    parts = {"log_likelihood": values, COUNTED[metric]: counts} if metric in COUNTED else {}
+    column = Column(values, parts, clusters, n_failed)
+    ours = kind if kind in ("accuracy", "exact-match") or metric in COUNTED else "mean"
+    try:
+        estimate = compute(ours, column)
+    except EvalwrightError:
+        return kind, None
+    # The kind says which way is better, so a mean of which less is better keeps its name.
+    return kind if kind in LOWER_IS_BETTER else ours, estimate
+
+
+def _as_published(kind: str, value: float | None, error: float | None, n: int, n_failed: int) -> Estimate:
+    if value is None:
+        return by_error(math.nan, None, n, n_failed, "no number: the results have none")
+    if error is None or error <= 0:
+        why = "imported from lm_eval, whose results have no standard error: no interval"
+        return by_error(value, None, n, n_failed, why)
+    method = "imported from lm_eval: normal interval from its standard error"
+    return by_error(value, error, n, n_failed, method, (0.0, 1.0) if kind in BOUNDED else None)
+
+
+def size(entry: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]) -> int:
+    """How many samples a task's numbers rest on, where the results say so; else 0.
+
+    Results before 0.4.3 do not: there the standard error of a share gives it, as p (1 - p) / (n - 1) is its square.
+    """
+    for found in (counted.get("effective"), entry.get("sample_len"), entry.get("samples")):
+        if isinstance(found, int) and not isinstance(found, bool) and 0 < found < 2**53:
+            return found
+    for name in names:
+        if our_kind(name) in ("accuracy", "exact-match"):
+            for pipeline in metrics_of(entry):
+                share, error = published(entry, name, pipeline)
+                if share is not None and error and 0 < share < 1:
+                    n = share * (1 - share) / error**2 + 1
+                    if abs(n - round(n)) < 1e-3 * max(1.0, n / 1000):
+                        return round(n)
+    return 0

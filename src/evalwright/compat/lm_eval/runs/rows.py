@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
@@ -12,14 +12,14 @@ from evalwright.compat.lm_eval.runs.names import COUNTED, digest, doc_digest, sp
 from evalwright.compat.lm_eval.tasks.estimates import FILTERED, NAMED
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.requests import Message, Prompt, prompt_from
-from evalwright.core.samples import Answer, SampleRecord, Score
+from evalwright.core.samples import Answer, SampleRecord
 
-GENERATE, CHOOSE, CONTINUE, ROLLING = (
+GENERATE, CHOOSE, CONTINUE, ROLLING = [
     "generate_until",
     "multiple_choice",
     "loglikelihood",
     "loglikelihood_rolling",
-)
+]
 PAIRED = {"macro-f1", "balanced-accuracy"}
 """Metrics over classes, of which an item is the pair (right class, class given)."""
 
@@ -47,16 +47,6 @@ class ExportedMetric:
     kind: str
     scorer: str
     theirs: bool = False
-
-    @property
-    def key(self) -> str:
-        """The key of its value in the results."""
-        return f"{self.name},{self.filter}"
-
-    @property
-    def error_key(self) -> str:
-        """The key of its standard error in the results."""
-        return f"{self.name}_stderr,{self.filter}"
 
 
 class Rows:
@@ -86,18 +76,14 @@ class Rows:
         if not answered or not any(record.scores for record in answered):
             return []
         whole = self._request(answered)
-        return [
+        out = []
+        for name in self.filters:
+            found = {metric.name: metric for metric in self.metrics if metric.filter == name}
+            filtered = self._filtered(name, list(found), answered, whole)
+            items = {metric: self._item(found[metric], answered) for metric in filtered["metrics"]}
             # In the order of their lines, so that the files read alike.
-            {
-                **whole,
-                **filtered,
-                **_hashes(whole),
-                **{name: self._item(found[name], answered) for name in filtered["metrics"]},
-            }
-            for name in self.filters
-            for found in ({metric.name: metric for metric in self.metrics if metric.filter == name},)
-            for filtered in (self._filtered(name, list(found), answered, whole),)
-        ]
+            out.append({**whole, **filtered, **_hashes(whole), **items})
+        return out
 
     def failed_line(self, record: SampleRecord) -> dict[str, Any]:
         """What is kept of a sample without a score, in a file of its own."""
@@ -161,18 +147,13 @@ class Rows:
 
     def _restored(self, kept: Sequence[Sequence[Any]], answer: Answer) -> list[list[Any]]:
         """Recorded arguments: the prompt is kept once, in the answer, and None stands in its place."""
-        prompt = self._text(answer.prompt)
-        return [
-            [
-                prompt
-                if value is None
-                else self._text(prompt_from(value))
-                if isinstance(value, list)
-                else value
-                for value in part
-            ]
-            for part in kept
-        ]
+
+        def whole(value: Any) -> Any:
+            if value is None:
+                return self._text(answer.prompt)
+            return self._text(prompt_from(value)) if isinstance(value, list) else value
+
+        return [list(map(whole, part)) for part in kept]
 
     def _text(self, prompt: Prompt) -> str:
         return prompt if isinstance(prompt, str) else self.render(prompt)
@@ -184,20 +165,10 @@ class Rows:
         noted: Mapping[str, Any] = (score.item or {}) if score else {}
         taken = _kept(draws[0]).get("filtered_resps", {}).get(name, noted.get(FILTERED))
         return {
-            "filtered_resps": self._taken(draws, whole) if taken is None else taken,
+            "filtered_resps": _taken(draws, whole) if taken is None else taken,
             "filter": name,
             "metrics": [one for one in noted.get(NAMED, names) if one in names],
         }
-
-    @staticmethod
-    def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]:
-        """What was scored: the answers' texts without their reasoning, or the first response to each request."""
-        first = draws[0]
-        assert first.answer is not None
-        if output_type(first, first.answer) == GENERATE and "doc" not in first.sample.metadata:
-            texts = [record.answer.text for record in draws if record.answer]
-            return texts if len(texts) == 1 else [texts]
-        return first_responses(whole["resps"])
 
     def _item(self, metric: ExportedMetric, draws: Sequence[SampleRecord]) -> Any:
         items = _kept(draws[0]).get("items", {}).get(metric.filter, {})
@@ -208,14 +179,24 @@ class Rows:
             return None
         unit = COUNTED.get(metric.name)
         if unit and {"log_likelihood", unit} <= scores[0].parts.keys():
-            return [_mean_part(scores, "log_likelihood"), _mean_part(scores, unit)]
+            return [_mean(score.parts.get(part) for score in scores) for part in ("log_likelihood", unit)]
         if metric.kind in PAIRED and {"gold", "predicted"} <= scores[0].parts.keys():
             return [scores[0].parts["gold"], scores[0].parts["predicted"]]
         if metric.theirs:
             # Items that are no numbers stand in `item` where the score has one.
             item = (scores[0].item or {}).get(metric.name, scores[0].parts.get(metric.name))
             return _as_array(item) if metric.name == "brier_score" else item
-        return sum(score.value for score in scores) / len(scores)
+        return _mean(score.value for score in scores)
+
+
+def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]:
+    """What was scored: the answers' texts without their reasoning, or the first response to each request."""
+    first = draws[0]
+    assert first.answer is not None
+    if output_type(first, first.answer) == GENERATE and "doc" not in first.sample.metadata:
+        texts = [record.answer.text for record in draws if record.answer]
+        return texts if len(texts) == 1 else [texts]
+    return first_responses(whole["resps"])
 
 
 def _hashes(line: Mapping[str, Any]) -> dict[str, str]:
@@ -291,8 +272,7 @@ def generation(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kept(record: SampleRecord) -> Mapping[str, Any]:
     """What an import kept of a line that a record has no place for."""
-    kept: Mapping[str, Any] = record.sample.metadata.get("lm_eval", {})
-    return kept
+    return dict(record.sample.metadata.get("lm_eval", {}))
 
 
 def _target(record: SampleRecord) -> str:
@@ -304,6 +284,6 @@ def _target(record: SampleRecord) -> str:
     return str(listed[0]) if len(listed) == 1 else str(listed) if listed else ""
 
 
-def _mean_part(scores: Sequence[Score], name: str) -> float:
-    found = [score.parts[name] for score in scores if name in score.parts]
+def _mean(values: Iterable[float | None]) -> float:
+    found = [value for value in values if value is not None]
     return sum(found) / len(found)

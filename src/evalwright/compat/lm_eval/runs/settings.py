@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
@@ -10,18 +11,13 @@ from evalwright.compat.lm_eval.runs.names import digest
 from evalwright.compat.lm_eval.runs.rows import Render, as_json
 from evalwright.compat.lm_eval.tasks.config import FewShot
 from evalwright.compat.lm_eval.tasks.estimates import LESS
-from evalwright.compat.lm_eval.tasks.groups import Group
 from evalwright.compat.lm_eval.tasks.options import DIALECT
+from evalwright.compat.lm_eval.tasks.results import Group
+from evalwright.compat.lm_eval.tasks.scoring import KNOWN
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Message
 from evalwright.core.secrets import masked_arguments
 from evalwright.runs.reader import Run
-
-_KNOWN = frozenset((
-    "acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm", "bleu", "bypass", "chrf", "chrf++", "exact_match", "f1",
-    "likelihood", "mcc", *(LESS - {"cer", "wer"}),
-))  # fmt: skip
-"""Metrics of which they know which way is better."""
 
 
 def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str] = ()) -> dict[str, Any]:
@@ -34,17 +30,14 @@ def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str
     generates = config.get("output_type", "generate_until") == "generate_until"
     if generates or "generation_kwargs" in config:
         config["generation_kwargs"] = definition["generation"]
-    if isinstance(config.get("dataset_kwargs"), Mapping):
-        kept = {
-            name: value for name, value in config["dataset_kwargs"].items() if name != "trust_remote_code"
-        }
-        config["dataset_kwargs"] = kept
+    if isinstance(given := config.get("dataset_kwargs"), Mapping):
+        config["dataset_kwargs"] = {key: given[key] for key in given if key != "trust_remote_code"}
     config["fewshot_config"] = _shots_config(config)
     # A row's own functions are there as source text; those of shots are not read there.
-    config |= task.get("metadata", {}).get("code", {})
+    known = task.get("metadata", {})
+    config |= known.get("code", {})
     if config.get("metric_list") == [{"metric": "bypass"}]:
         config["process_results"] = "process_results"
-    known = task.get("metadata", {})
     place = known.get("config_source")
     source = {"config_source": "inline" if place in files_asked else place} if place else {}
     return {**config, "num_fewshot": shots, "metadata": {**(definition.get("metadata") or {}), **source}}
@@ -52,16 +45,14 @@ def task_config(task: Mapping[str, Any], shots: int, files_asked: Collection[str
 
 def _shots_config(config: Mapping[str, Any]) -> dict[str, Any]:
     given = config.get("fewshot_config") or {}
-    own = {"split": config.get("fewshot_split")}
-    names = [one.name for one in fields(FewShot)]
-    inherited = {name: config.get(name) for name in names if name not in ("split", "sampler", "samples")}
-    return {name: {**inherited, **own, "sampler": "default", **given}.get(name) for name in names}
+    known = {**config, "split": config.get("fewshot_split"), "sampler": "default", "samples": None, **given}
+    return {one.name: known.get(one.name) for one in fields(FewShot)}
 
 
 def better(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Whether more is better, by metric: as the task's file says, else as they know."""
     return {
-        name: (name not in LESS if name in _KNOWN else None) if said is None else said
+        name: (name not in LESS if name in KNOWN else None) if said is None else said
         for name, said in definition.get("higher_is_better", {}).items()
     }
 
@@ -137,27 +128,21 @@ def renderer(run: Run) -> Render:
     from evalwright.models.local.hf.prompts import fold_system
 
     found = run.data["model"].get("template") or {}
-    if not found.get("source"):
-        return as_json
-    try:
-        template = ChatTemplate(found["source"], found.get("variables", {}))
-    except EvalwrightError:
-        return as_json
-
     published = _model_arguments(run).get("token_rules") == "published"
 
     def render(messages: Sequence[Message]) -> str:
-        try:
+        with suppress(EvalwrightError):
             return template.render(tuple(messages))
-        except EvalwrightError:
-            pass
         others = tuple(message for message in messages if message.role != "system")
-        try:
+        with suppress(EvalwrightError):
             return template.render(others if published else fold_system(messages))
-        except EvalwrightError:
-            return as_json(messages)
+        return as_json(messages)
 
-    return render
+    if found.get("source"):
+        with suppress(EvalwrightError):
+            template = ChatTemplate(found["source"], found.get("variables", {}))
+            return render
+    return as_json
 
 
 def _model_arguments(run: Run) -> Mapping[str, Any]:
@@ -171,18 +156,13 @@ def run_config(run: Run) -> dict[str, Any]:
     provider, _, rest = run.model.partition("/")
     given = dict(_model_arguments(run))
     dialect: Mapping[str, Any] = configuration.get("dialect") or {}
-    shot_seeds = [
-        one["seed"] for task in run.data["tasks"] if "seed" in (one := task["definition"]) and "chat" in one
-    ]
-    named = "pretrained" if provider == "hf" else "model"
+    definitions = [task["definition"] for task in run.data["tasks"]]
+    shot_seeds = [one["seed"] for one in definitions if "seed" in one and "chat" in one]
+    arguments = {"pretrained" if provider == "hf" else "model": rest or provider}
+    arguments |= {key: value for key, value in given.items() if key not in ("device", "batch_size")}
     return {
         "model": provider,
-        "model_args": masked_arguments(
-            {
-                named: rest or provider,
-                **{key: value for key, value in given.items() if key not in ("device", "batch_size")},
-            }
-        ),
+        "model_args": masked_arguments(arguments),
         **_model_facts(run.data["model"]),
         "batch_size": given.get("batch_size"),
         "batch_sizes": [],
@@ -216,10 +196,5 @@ def tokenizer_facts(model: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     known = {role: tokens.get(f"{role}_token", (None, None)) for role in ("bos", "eos", "pad", "unk")}
     known["pad"] = next((known[role] for role in ("pad", "unk", "eos") if known[role][0]), known["pad"])
-    return {
-        **{
-            f"tokenizer_{role}_token": [known[role][0], str(known[role][1])] for role in ("pad", "eos", "bos")
-        },
-        "eot_token_id": known["eos"][1],
-        "max_length": model.get("context_length"),
-    }
+    out = {f"tokenizer_{role}_token": [known[role][0], str(known[role][1])] for role in ("pad", "eos", "bos")}
+    return {**out, "eot_token_id": known["eos"][1], "max_length": model.get("context_length")}

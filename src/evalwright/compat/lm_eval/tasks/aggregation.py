@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels
 from evalwright.core.errors import TaskError, check_known
 from evalwright.metrics import corpus
@@ -89,10 +90,9 @@ def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
     import numpy as np
 
     require(what=f"The metric '{name}'", extra="lm-eval")
-    references, texts = zip(*items, strict=True)
-    spread = [(one,) if isinstance(one, str) else tuple(one) for one in references]
+    spread = [(one,) if isinstance(one, str) else tuple(one) for one, _ in items]
     least = min(map(len, spread))
-    plain = (text if isinstance(text, str) else text[0] for text in texts)
+    plain = [text if isinstance(text, str) else text[0] for _, text in items]
     return np.array([_counts(name, text, own[:least]) for text, own in zip(plain, spread, strict=True)])
 
 
@@ -103,43 +103,18 @@ def _counts(name: str, text: str, references: tuple[str, ...]) -> tuple[float, .
 
 BUILT_IN: dict[str, Aggregation] = {
     "bits_per_byte": bits_per_byte,
-    "bleu": partial(corpus_score, "bleu"),
     "brier_score": brier_score,
     "bypass": lambda items: 999,
-    "chrf": partial(corpus_score, "chrf"),
-    "chrf++": partial(corpus_score, "chrf++"),
-    "f1": partial(labels.value, "f1"),
-    "matthews_corrcoef": partial(labels.value, "matthews_corrcoef"),
     "mean": mean,
     "median": upper_median,
     "nanmean": nanmean,
     "perplexity": perplexity,
-    "ter": partial(corpus_score, "ter"),
     "weighted_perplexity": weighted_perplexity,
+    **{name: partial(corpus_score, name) for name in SLOW},
+    **{name: partial(labels.value, name) for name in ("f1", "matthews_corrcoef")},
 }
 
-OF_METRIC = {
-    "bits_per_byte": "bits_per_byte",
-    "bleu": "bleu",
-    "brier_score": "brier_score",
-    "bypass": "bypass",
-    "byte_perplexity": "weighted_perplexity",
-    "chrf": "chrf",
-    "chrf++": "chrf++",
-    "f1": "f1",
-    "mcc": "matthews_corrcoef",
-    "perplexity": "perplexity",
-    "ter": "ter",
-    "word_perplexity": "weighted_perplexity",
-    **dict.fromkeys(
-        ("acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm", "exact_match", "likelihood"), "mean"
-    ),
-}
-"""The aggregation of a metric whose entry names none."""
-
-BOOTSTRAPPED = frozenset(
-    {"bleu", "chrf", "chrf++", "f1", "matthews_corrcoef", "median", "nanmean", "perplexity", "ter"}
-)
+BOOTSTRAPPED = SLOW | {"f1", "macro_f1", "matthews_corrcoef", "median", "nanmean", "perplexity"}
 """Aggregations whose standard error is a bootstrap's."""
 
 
@@ -150,7 +125,7 @@ def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
     """
     if callable(given):
         return "", given
-    name = OF_METRIC.get(metric) if given is None else str(given)
+    name = TABLES["aggregations"].get(metric) if given is None else str(given)
     if name is None:
         raise TaskError(
             f"The task '{task}': the metric '{metric}' needs the key `aggregation`, such as mean."
@@ -165,11 +140,13 @@ def standard_error(name: str, items: Items, metric: str, iterations: int) -> flo
         return None
     if name == "mean":
         return _deviation([float(item) for item in items]) / math.sqrt(len(items))
-    if name not in BOOTSTRAPPED and name != "macro_f1":
+    if name not in BOOTSTRAPPED:
         return None
     if metric in SLOW:
         iterations = min(iterations, 100)
-    return _deviation([value for chunk in _replicates(name, items, iterations) for value in chunk])
+    size, over = min(CHUNK, iterations), _over_rows(name, items)
+    chunks = [over(_draws(chunk, size, len(items))) for chunk in range(iterations // size)]
+    return _deviation([value for chunk in chunks for value in chunk])
 
 
 def by_error(
@@ -194,14 +171,6 @@ def _deviation(values: Sequence[float]) -> float:
     return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
-def _replicates(name: str, items: Items, iterations: int) -> Iterator[list[float]]:
-    """The statistic over each bootstrap sample, chunk by chunk."""
-    size = min(CHUNK, iterations)
-    over = _over_rows(name, items)
-    for chunk in range(iterations // size):
-        yield over(_draws(chunk, size, len(items)))
-
-
 def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
     """What `random.Random(seed).choices(range(n), k=n)` gives `rows` times: shape (rows, n). Both generators are MT19937."""
     import numpy as np
@@ -215,29 +184,24 @@ def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
 def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[float]]:
     import numpy as np
 
-    if name in ("perplexity", "median", "nanmean"):
-        values = np.array(items, dtype=float)
-        if name == "perplexity":
-            return lambda draws: np.exp(-values[draws].mean(axis=1)).tolist()
-        if name == "median":
-            return lambda draws: np.sort(values[draws], axis=1)[:, len(items) // 2].tolist()
-        return lambda draws: _nanmeans(values[draws])
     if name in labels.KINDS:
         return labels.over(name, items)
     if name in SLOW:
         table = corpus_counts(name, items)
         return lambda draws: [float(corpus.SCORES[name](table[row].sum(axis=0))) for row in draws]
-    function = BUILT_IN[name]
-    return lambda draws: [float(function([items[place] for place in row])) for row in draws]
+    values = np.array(items, dtype=float)
+    if name == "perplexity":
+        return lambda draws: np.exp(-values[draws].mean(axis=1)).tolist()
+    if name == "median":
+        return lambda draws: np.sort(values[draws], axis=1)[:, len(items) // 2].tolist()
+    return lambda draws: _nanmeans(values[draws])
 
 
 def _nanmeans(values: NDArray[np.float64]) -> list[float]:
     import numpy as np
 
     there = ~np.isnan(values)
-    counts = there.sum(axis=1)
-    sums = np.where(there, values, 0.0).sum(axis=1)
-    means: list[float] = np.divide(
-        sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0
-    ).tolist()
-    return means
+    sums, counts = np.where(there, values, 0.0).sum(axis=1), there.sum(axis=1)
+    return [
+        float(one) for one in np.divide(sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0)
+    ]

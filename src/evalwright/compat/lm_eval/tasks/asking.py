@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -18,7 +18,6 @@ from evalwright.core.requests import (
     Ability,
     Generate,
     LogLikelihood,
-    Message,
     Prompt,
     Request,
     RollingLogLikelihood,
@@ -37,31 +36,26 @@ ABILITIES: Mapping[str, Ability] = {
 
 
 Fits = Callable[[Any], bool]
+
+
+def _real(value: Any) -> bool:
+    return type(value) in (int, float) and isfinite(value)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+
+
 _COUNT: tuple[Fits, str] = (lambda value: type(value) is int and value >= 1, "a whole number of at least 1")
-_NUMBER: tuple[Fits, str] = (
-    lambda value: type(value) in (int, float) and isfinite(value) and value >= 0,
-    "a number of at least 0",
-)
-_SHARE: tuple[Fits, str] = (
-    lambda value: type(value) in (int, float) and 0 <= value <= 1,
-    "a number between 0 and 1",
-)
-_TEXTS: tuple[Fits, str] = (
-    lambda value: (
-        isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
-    ),
-    "a text, or a list of texts",
-)
+_SHARE: tuple[Fits, str] = (lambda value: _real(value) and 0 <= value <= 1, "a number between 0 and 1")
 LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 GENERATION: Mapping[str, tuple[Fits, str]] = {
-    "until": _TEXTS,
-    "stop": _TEXTS,
+    **dict.fromkeys(("until", "stop"), (_texts, "a text, or a list of texts")),
     **dict.fromkeys((*LIMITS, "top_k", "num_beams"), _COUNT),
     "do_sample": (lambda value: isinstance(value, bool), "true or false"),
-    "temperature": _NUMBER,
-    "top_p": _SHARE,
-    "min_p": _SHARE,
-    "length_penalty": (lambda value: type(value) in (int, float) and isfinite(value), "a number"),
+    "temperature": (lambda value: _real(value) and value >= 0, "a number of at least 0"),
+    **dict.fromkeys(("top_p", "min_p"), _SHARE),
+    "length_penalty": (_real, "a number"),
     "early_stopping": (lambda value: isinstance(value, bool) or value == "never", "true, false or never"),
 }
 """The settings of generation that a request carries, with what each may be."""
@@ -92,22 +86,14 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
     """The published settings of generation as a request. `do_sample: false` is greedy, whatever the temperature says."""
     given = [settings.get(key) or () for key in ("until", "stop")]
     stops = tuple(text for one in given for text in ((one,) if isinstance(one, str) else one))
-    limit = next(
-        (settings[key] for key in LIMITS if settings.get(key) is not None),
-        None,
-    )
+    limit = next((settings[key] for key in LIMITS if settings.get(key) is not None), None)
     sampled = settings.get("do_sample") is not False
     temperature = float(settings.get("temperature") or 0.0) if sampled else 0.0
     top_p = settings.get("top_p")
-    drawing = ("top_k", "min_p") if temperature > 0 else ()
-    beams = (
-        ("num_beams", "length_penalty", "early_stopping")
-        if settings.get("num_beams") not in (None, 1)
-        else ()
-    )
-    more: dict[str, Any] = {
-        name: settings[name] for name in (*drawing, *beams) if settings.get(name) is not None
-    }
+    names: tuple[str, ...] = ("top_k", "min_p") if temperature > 0 else ()
+    if settings.get("num_beams") not in (None, 1):
+        names += ("num_beams", "length_penalty", "early_stopping")
+    more: dict[str, Any] = {name: settings[name] for name in names if settings.get(name) is not None}
     return Generate(
         prompt,
         max_tokens=None if limit is None else int(limit),
@@ -123,12 +109,13 @@ class Questions:
     """Makes the requests of a row. mutual: each choice is also asked for after nothing."""
 
     def __init__(self, definition: Definition, fields: Fields, prompts: Prompts, options: Options) -> None:
-        self.definition = definition
-        self.fields = fields
-        self.prompts = prompts
+        self.definition, self.fields, self.prompts = definition, fields, prompts
         self.mutual = any(metric.name == "acc_mutual_info" for metric in definition.metrics)
         self.generation = {**definition.generation, **options.generation}
-        self.delimiter = self._delimiter(options)
+        # After a chat template's own opening of the answer there is nothing to set apart.
+        prefix = definition.config.gen_prefix
+        opened = options.chat and not (prefix and not prefix[-1].isspace())
+        self.delimiter = "" if opened else definition.config.target_delimiter
 
     def __call__(self, index: int, doc: Doc) -> list[Arguments]:
         """The row's requests, in order."""
@@ -137,28 +124,22 @@ class Questions:
             return [Arguments(self.fields.target(doc), rolling=True)]
         prompt = self.prompts(index, doc)
         if kind == "multiple_choice":
-            return self._choices(prompt, doc)
+            return [
+                Arguments(context, f"{self.delimiter}{text}") for context, text in self._choices(prompt, doc)
+            ]
         assert not isinstance(prompt, list)
         if kind == "loglikelihood":
             return [Arguments(prompt, self.fields.target(doc))]
         return [Arguments(prompt, dict(self.generation))]
 
-    def _choices(self, prompt: Prompt | list[Prompt], doc: Doc) -> list[Arguments]:
+    def _choices(self, prompt: Prompt | list[Prompt], doc: Doc) -> Iterator[tuple[Prompt, Any]]:
         choices = self.fields.choices(doc)
         if isinstance(prompt, list):
-            asked = [Arguments(one, f"{self.delimiter}{self.fields.target(doc)}") for one in prompt]
+            yield from ((one, self.fields.target(doc)) for one in prompt)
         else:
-            asked = [Arguments(prompt, f"{self.delimiter}{choice}") for choice in choices]
+            yield from ((prompt, choice) for choice in choices)
         if self.mutual:
-            asked += [Arguments("", f"{self.delimiter}{choice}") for choice in choices]
-        return asked
-
-    def _delimiter(self, options: Options) -> str:
-        """Between question and choice; after a chat template's own opening of the answer there is nothing to set apart."""
-        config = self.definition.config
-        if options.chat and not (config.gen_prefix and not config.gen_prefix[-1].isspace()):
-            return ""
-        return config.target_delimiter
+            yield from (("", choice) for choice in choices)
 
 
 class Strategy:
@@ -177,11 +158,8 @@ class Strategy:
         published: bool,
         usual: Mapping[str, Any] | None = None,
     ) -> None:
-        self.needs = frozenset(needs)
-        self.usual = usual
-        self.asked = asked
-        self.repeats = repeats
-        self.published = published
+        self.needs, self.asked, self.repeats = frozenset(needs), asked, repeats
+        self.published, self.usual = published, usual
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """All requests are sent at once."""
@@ -193,12 +171,8 @@ class Strategy:
         ]
         responses = tuple(await asyncio.gather(*wanted))
         firsts = list(zip(asked, responses[::repeats], strict=True))
-        texts = [
-            text_of(response, self.published) for one, response in firsts if isinstance(one.rest, Mapping)
-        ]
-        values = tuple(
-            log_likelihood_of(response) for one, response in firsts if not isinstance(one.rest, Mapping)
-        )
+        texts = [text_of(found, self.published) for one, found in firsts if isinstance(one.rest, Mapping)]
+        values = tuple(log_likelihood_of(found) for one, found in firsts if not isinstance(one.rest, Mapping))
         best = max(range(len(values)), key=values.__getitem__) if len(values) > 1 and not texts else None
         first = asked[0]
         told = str(first.context if first.rolling else asked[best or 0].rest)
@@ -252,6 +226,4 @@ def as_text(prompt: Prompt, template: Any) -> str:
     """A prompt as one text. template: `(messages, add_generation_prompt)` to text, as a model would render messages."""
     if isinstance(prompt, str):
         return prompt
-    messages: Sequence[Message] = prompt
-    rendered: str = template([turn.as_dict() for turn in messages], messages[-1].role != "assistant")
-    return rendered
+    return str(template([turn.as_dict() for turn in prompt], prompt[-1].role != "assistant"))

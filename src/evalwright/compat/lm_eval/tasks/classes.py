@@ -18,15 +18,13 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.asking import Arguments, value_of
 from evalwright.compat.lm_eval.tasks.compiling import TaskWork, shown
 from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEntry, TaskConfig
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
-from evalwright.compat.lm_eval.tasks.functions import Functions
-from evalwright.compat.lm_eval.tasks.groups import Group
-from evalwright.compat.lm_eval.tasks.libraries import advice, install_command
+from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, has_code_metric, reasons
+from evalwright.compat.lm_eval.tasks.functions import Functions, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, reasons
-from evalwright.compat.lm_eval.tasks.shots import digest_of
-from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet
-from evalwright.core.errors import ConfigurationError, DatasetError, EvalwrightError, ScoringError, TaskError
+from evalwright.compat.lm_eval.tasks.prompts import digest_of
+from evalwright.compat.lm_eval.tasks.results import Group
+from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet, reported
+from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
@@ -52,6 +50,10 @@ def require_package(task: str) -> None:
         ) from error
 
 
+def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key not in STRUCTURE}
+
+
 def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
     name = str(settings["task"])
@@ -61,18 +63,11 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     unsafe = bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {})
     for reason in reasons(name, unsafe=unsafe, multimodal=False):
         raise reason
-    config = {key: value for key, value in settings.items() if key not in STRUCTURE}
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters
-    try:
-        with fixed_chance(), quiet():
-            task = makes(config=config) if takes_config else makes()
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise DatasetError(
-            f"The class {cls.__name__} of the task '{name}' cannot be made: {type(error).__name__}: {error}.{advice(error)}"
-        ) from error
+    said = f"The class {cls.__name__} of the task '{name}' cannot be made"
+    with reported(DatasetError, said), fixed_chance(), quiet():
+        task = makes(config=_own(settings)) if takes_config else makes()
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name
     unsafe, multimodal = (bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL"))
@@ -114,8 +109,7 @@ class ClassWork(TaskWork):
     """One task object of the package at work."""
 
     def __init__(self, task: Any, name: str, options: Options) -> None:
-        self.task = task
-        self.name = name
+        self.task, self.name = task, name
         repeats = int(task.get_config("repeats") or 1)
         super().__init__(_definition(task, name, options), options, repeats, task.get_config("num_fewshot"))
         task.set_config(key="num_fewshot", value=self.num_fewshot)
@@ -126,14 +120,10 @@ class ClassWork(TaskWork):
 
     @cached_property
     def rows(self) -> Any:
-        try:
-            with fixed_chance(), quiet():
-                rows = self.task.eval_docs
-                rows = rows if hasattr(rows, "__getitem__") else list(rows)
-        except Exception as error:
-            raise DatasetError(
-                f"The class of the task '{self.name}' fails on its data: {type(error).__name__}: {error}."
-            ) from error
+        said = f"The class of the task '{self.name}' fails on its data"
+        with reported(DatasetError, said), fixed_chance(), quiet():
+            rows = self.task.eval_docs
+            rows = rows if hasattr(rows, "__getitem__") else list(rows)
         if not len(rows):
             raise DatasetError(f"The task '{self.name}' has no rows.")
         return rows
@@ -253,24 +243,16 @@ def _definition(task: Any, name: str, options: Options) -> Definition:
     import numpy as np
     from lm_eval.api.registry import AGGREGATION_REGISTRY
 
-    names = {function: key for key, function in AGGREGATION_REGISTRY.items()}
+    names = {id(function): key for key, function in AGGREGATION_REGISTRY.items()}
     if not options.published:
-        names[np.mean] = "mean"  # the published runner knows no error of it
+        names[id(np.mean)] = "mean"  # the published runner knows no error of it
     better = task.higher_is_better() or {}
     entries = [
-        MetricEntry(metric, _known(names, function), better.get(metric))
+        MetricEntry(metric, names.get(id(function), function), better.get(metric))
         for metric, function in (task.aggregation() or {}).items()
     ]
     config = TaskConfig(task=name, process_results=task.process_results)
     return Definition(config, FewShot(), tuple(entries), (), {}, ())
-
-
-def _known(names: Mapping[Any, str], function: Any) -> Any:
-    """The name of one of the package's own aggregations, else the function."""
-    try:
-        return names.get(function, function)
-    except TypeError:  # a function that has no hash
-        return function
 
 
 # -- as a Task ----------------------------------------------------------------------------------------------------------
@@ -309,11 +291,8 @@ def compile_class(
     version = metadata.get("version", getattr(made, "VERSION", None))
     return work.compiled(
         needs,
-        settings={
-            key: value for key, value in settings.items() if key not in STRUCTURE and key != "metadata"
-        },
+        settings={key: value for key, value in _own(settings).items() if key != "metadata"},
         metadata=metadata,
-        generation=work.options.generation,
         version=str(version if version is not None else "N/A"),
         groups=groups,
         more={"class": f"{type(made).__module__}.{type(made).__qualname__}"},
@@ -322,14 +301,8 @@ def compile_class(
 
 def _needs(work: ClassWork) -> set[Ability]:
     """What the requests of the first row need. Raises TaskError where these cannot be made."""
-    try:
+    with reported(TaskError, f"The first row of the task '{work.name}' cannot be turned into requests"):
         first = work.asked(Sample("0", ""))
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise TaskError(
-            f"The first row of the task '{work.name}' cannot be turned into requests: {type(error).__name__}: {error}."
-        ) from error
     needs: set[Ability] = set()
     for asked in first:
         if asked.rolling:

@@ -8,7 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,13 +17,12 @@ from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
-from evalwright.compat.lm_eval.tasks.groups import Group
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
-from evalwright.compat.lm_eval.tasks.prompts import Prompts
+from evalwright.compat.lm_eval.tasks.prompts import Prompts, Shots
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
+from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
-from evalwright.compat.lm_eval.tasks.shots import Shots
-from evalwright.compat.lm_eval.tasks.splits import Splits
+from evalwright.compat.lm_eval.tasks.splits import Splits, reported
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
@@ -89,7 +88,6 @@ class TaskWork(ABC):
         *,
         settings: Mapping[str, Any],
         metadata: Mapping[str, Any],
-        generation: Mapping[str, Any],
         version: str,
         groups: Sequence[Group],
         more: Mapping[str, Any] | None = None,
@@ -101,10 +99,11 @@ class TaskWork(ABC):
         name, options, own = self.definition.name, self.options, self.definition.metrics
         alias = str(settings.get("task_alias") or name)
         how = {"scoring": options.scoring}
+        generation = plain({**self.definition.generation, **options.generation})
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
-            strategy=Strategy(needs, self.asked, self.repeats, options.published, plain(generation)),
+            strategy=Strategy(needs, self.asked, self.repeats, options.published, generation),
             scorers=tuple(
                 Scorer(key, DIALECT, how, partial(self.score, pipeline=pipeline))
                 for key, pipeline in self.pipelines.items()
@@ -131,7 +130,7 @@ class TaskWork(ABC):
                 "multiturn": options.multiturn,
                 "system": options.system,
                 "seed": options.seed,
-                "generation": plain(generation),
+                "generation": generation,
                 "metadata": plain({key: value for key, value in metadata.items() if key != "config_source"}),
                 "config": plain(settings),
                 **({"samples": sorted(chosen)} if (chosen := options.samples.get(name)) is not None else {}),
@@ -224,16 +223,7 @@ class Work(TaskWork):
         scoring = scoring_of(definition, rows[0], columns, options, "first row")
         shots = None
         if count and definition.config.output_type != "loglikelihood_rolling":
-            asked = options.samples.get(definition.name) if options.published else None
-            shots = Shots(
-                definition,
-                splits.pool(),
-                rows,
-                count,
-                seed=options.seed,
-                published=options.published,
-                asked=asked,
-            )
+            shots = Shots(definition, splits.pool(), rows, count, options)
         fields = scoring.fields
         prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)
         return Opened(rows, fields, Questions(definition, fields, prompts, options), scoring)
@@ -257,21 +247,13 @@ class Work(TaskWork):
         return self.opened.questions(index, self.rows[index])
 
     def sample(self, index: int) -> Sample:
-        fields, doc = self.opened.fields, self.rows[index]
-        return Sample(str(index), str(shown(fields.text, doc)), **_gold(fields, doc))
+        doc, own = self.rows[index], self.opened.fields
+        return Sample(str(index), str(shown(own.text, doc)), **_gold(own, doc))
 
     def came(self, answer: Answer) -> list[list[Any]]:
         """The answers to each request of a row."""
         kind = self.definition.config.output_type
         return answers_of(answer, kind, self.repeats, self.options.published)
-
-    def filtered(self, pipeline: Pipeline, doc: Doc, answer: Answer) -> list[Any]:
-        """What a pipeline takes from the answers of a row."""
-        return pipeline(self.came(answer), doc)
-
-    def scores(self, pipeline: Pipeline, doc: Doc, answer: Answer) -> dict[str, Any]:
-        """A row's worth by metric, as the published runner has it."""
-        return self.opened.scoring(doc, self.filtered(pipeline, doc, answer))
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
         return self.scored(self.opened.scoring, pipeline, self.rows[int(sample.id)], answer)
@@ -292,14 +274,8 @@ def scoring_of(
     """
     require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
-    try:
+    with reported(TaskError, f"The {what} of the task '{definition.name}' cannot be read"):
         text, target = fields.text(row), fields.target(row)
-    except EvalwrightError:
-        raise
-    except Exception as error:
-        raise TaskError(
-            f"The {what} of the task '{definition.name}' cannot be read: {type(error).__name__}: {error}."
-        ) from error
     several = isinstance(text, int) and fields.has_choices
     return Scoring(definition, fields, several, isinstance(target, list), options.published)
 
@@ -327,18 +303,17 @@ def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
         return {"metadata": {"doc": doc}}
     told = isinstance(target, str) and not fields.has_choices
     listed = target if isinstance(target, list) else [target]
-    gold = tuple(
-        one if isinstance(one, int) else choices.index(str(one))
+    places = [
+        one if isinstance(one, int) else choices.index(str(one)) if str(one) in choices else -1
         for one in listed
-        if choices and (isinstance(one, int) or str(one) in choices)
-    )
-    texts = tuple(
-        choices[one] if isinstance(one, int) and 0 <= one < len(choices) else str(one) for one in listed
-    )
+    ]
+    right = [place if 0 <= place < len(choices) else -1 for place in places]
     return {
-        "targets": texts,
+        "targets": tuple(
+            str(one) if place < 0 else choices[place] for one, place in zip(listed, right, strict=True)
+        ),
         "choices": choices,
-        "gold": tuple(one for one in gold if 0 <= one < len(choices)),
+        "gold": tuple(place for place in right if place >= 0),
         "metadata": {"doc": doc, **({} if told else {"lm_eval": {"target": str(target)}})},
     }
 
@@ -362,16 +337,12 @@ def compile_definition(
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")
     metadata = config.metadata or {}
-    settings = {
-        name: value
-        for name in type(config).__dataclass_fields__
-        if (value := getattr(config, name)) is not None and name != "metadata"
-    }
+    given = ((one.name, getattr(config, one.name)) for one in fields(config) if one.name != "metadata")
+    settings = {name: value for name, value in given if value is not None}
     return Work(definition, options, lacking).compiled(
         needs,
         settings=settings,
         metadata=metadata,
-        generation={**definition.generation, **options.generation},
         version=str(metadata.get("version", "Yaml")),
         groups=groups,
     )
@@ -379,23 +350,18 @@ def compile_definition(
 
 def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are functions, or metrics with some, with the source of each function."""
-    out: dict[str, Any] = {}
-    for name, value in settings.items():
-        if callable(value):
-            out[name] = _source(value)
-        elif name == "metric_list" and any(callable(part) for one in value for part in dict(one).values()):
-            out[name] = [
-                {key: _source(part) if callable(part) else plain(part) for key, part in dict(one).items()}
-                for one in value
-            ]
+    out = {name: _source(value) for name, value in settings.items() if callable(value)}
+    metrics = [dict(one) for one in settings.get("metric_list") or ()]
+    if any(callable(part) for one in metrics for part in one.values()):
+        out["metric_list"] = [{key: _source(part) for key, part in one.items()} for one in metrics]
     return out
 
 
-def _source(function: Callable[..., Any]) -> str:
+def _source(value: Any) -> Any:
     try:
-        return inspect.getsource(function)
+        return inspect.getsource(value) if callable(value) else plain(value)
     except (TypeError, OSError):
-        return str(plain(function))
+        return plain(value)
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")

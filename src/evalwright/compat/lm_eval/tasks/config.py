@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
-from evalwright.core.errors import TaskError, UnknownName, check_known
+from evalwright.core.errors import TaskError, UnknownName, check_known, closest
 
 OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "multiple_choice", "generate_until")
 MAX_TOKENS = 256
@@ -129,24 +129,15 @@ def read(settings: Mapping[str, Any], where: str = "") -> Definition:
     given = {key: value for key, value in settings.items() if key not in STRUCTURE}
     name = str(given.get("task", ""))
     _known(given, TaskConfig, f"key of the task '{name}'", where)
-    config = TaskConfig(
-        **{key: value for key, value in given.items() if value is not None or key in ("task",)}
-    )
+    config = TaskConfig(**{key: value for key, value in given.items() if value is not None or key == "task"})
     check_known(f"output_type of the task '{name}'", [config.output_type], OUTPUT_TYPES, "")
     findings: list[str] = []
     shots = _few_shot(config, where)
     if shots.fewshot_indices is not None:
         findings.append("`fewshot_config.fewshot_indices` has no effect, as published.")
-    metrics = _metrics(config, findings)
-    return Definition(
-        config,
-        shots,
-        metrics,
-        pipelines_of(config.filter_list, name),
-        _generation(config, findings),
-        tuple(findings),
-        where,
-    )
+    metrics, pipelines = _metrics(config, findings), pipelines_of(config.filter_list, name)
+    generation = _generation(config, findings)
+    return Definition(config, shots, metrics, pipelines, generation, tuple(findings), where)
 
 
 def _known(given: Mapping[str, Any], cls: Any, kind: str, where: str) -> None:
@@ -161,8 +152,8 @@ def _few_shot(config: TaskConfig, where: str) -> FewShot:
     if not isinstance(given, Mapping):
         raise TaskError(f"The task '{config.task}': `fewshot_config` is a mapping. ({where})")
     _known(given, FewShot, f"key of `fewshot_config` of the task '{config.task}'", where)
-    own = ("process_docs", "fewshot_delimiter", "target_delimiter", "gen_prefix")
-    inherited = {key: getattr(config, key) for key in (*own, "doc_to_text", "doc_to_choice", "doc_to_target")}
+    shared = {one.name for one in fields(FewShot)} & {one.name for one in fields(TaskConfig)}
+    inherited = {key: getattr(config, key) for key in shared}
     return FewShot(**{"split": config.fewshot_split, **inherited, **given})
 
 
@@ -184,14 +175,14 @@ def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -
     name = str(getattr(metric, "__name__", metric) if function else metric)
     options = {key: value for key, value in entry.items() if key not in _METRIC_KEYS}
     from_evaluate = entry.get("hf_evaluate") is True
-    unused = config.process_results is not None or (
-        function is None
-        and not from_evaluate
-        and (config.output_type != "generate_until" or name != "exact_match")
-    )
-    checked = name == "exact_match" and function is None
-    odd = [key for key in options if unused or (checked and key not in _EXACT_MATCH)]
-    findings += [_odd_key(f"metric '{name}'", str(key), _METRIC_KEYS) for key in odd]
+    exact = name == "exact_match" and function is None
+    called = function is not None or from_evaluate or (exact and config.output_type == "generate_until")
+    unused = config.process_results is not None or not called
+    for key in options:
+        if unused or (exact and key not in _EXACT_MATCH):
+            near = [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
+            meant = f" Was '{near[0]}' meant?" if near else ""
+            findings.append(f"The metric '{name}' has the key '{key}', which has no effect.{meant}")
     better = entry.get("higher_is_better")
     if better is not None and not isinstance(better, bool):
         findings.append(
@@ -199,36 +190,19 @@ def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -
         )
     if config.process_results is not None:
         function, options = None, {}
-    return MetricEntry(
-        name,
-        entry.get("aggregation"),
-        None if better is None else bool(better),
-        options,
-        function,
-        from_evaluate,
-    )
-
-
-def _odd_key(place: str, key: str, known: Sequence[str]) -> str:
-    from evalwright.core.errors import closest
-
-    near = [] if key in _EXACT_MATCH else closest(key, known)
-    meant = f" Was '{near[0]}' meant?" if near else ""
-    return f"The {place} has the key '{key}', which has no effect.{meant}"
+    way = None if better is None else bool(better)
+    return MetricEntry(name, entry.get("aggregation"), way, options, function, from_evaluate)
 
 
 def _generation(config: TaskConfig, findings: list[str]) -> dict[str, Any]:
     """How text is generated, in the published words: until, do_sample, temperature, max_gen_toks, ..."""
-    if config.generation_kwargs is None:
-        if config.output_type != "generate_until":
-            return {}
-        until = config.fewshot_delimiter
-        return {"temperature": 0.0, "do_sample": False, "max_gen_toks": MAX_TOKENS, "until": [until]}
-    given = dict(config.generation_kwargs)
-    if config.output_type != "generate_until":
+    generates = config.output_type == "generate_until"
+    given = config.generation_kwargs
+    if given is None:
+        given = {"temperature": 0.0, "do_sample": False, "max_gen_toks": MAX_TOKENS} if generates else None
+    elif not generates:
         findings.append(f"`generation_kwargs` has no effect where the output type is {config.output_type}.")
-    if "temperature" in given:
-        given["temperature"] = float(given["temperature"])
-    if "until" not in given:
-        given["until"] = [config.fewshot_delimiter]
-    return given
+    if given is None:
+        return {}
+    warm = {"temperature": float(given["temperature"])} if "temperature" in given else {}
+    return {**given, **warm, "until": given.get("until", [config.fewshot_delimiter])}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics as standard
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.runs.names import spelled
@@ -47,11 +48,9 @@ class Metrics:
         self.definition = definition
         self.published = options.published
         self.iterations = (
-            options.bootstrap if options.published else min(options.bootstrap, _CORRECTED_ITERATIONS)
+            options.bootstrap if self.published else min(options.bootstrap, _CORRECTED_ITERATIONS)
         )
-        self._ways: dict[str, tuple[str, Aggregation]] = {}
-        for metric in definition.metrics:
-            self._ways[metric.name] = self._way(metric.aggregation, metric.name)
+        self._ways = {one.name: self._way(one.aggregation, one.name) for one in definition.metrics}
         self._brought = {name for name, (known, _) in self._ways.items() if not known}
 
     def _way(self, given: Any, metric: str) -> tuple[str, Aggregation]:
@@ -70,26 +69,24 @@ class Metrics:
 
     def specs(self, found: Mapping[str, Sequence[str]]) -> tuple[MetricSpec, ...]:
         """Specs of the metrics that scores have, by pipeline: those of the file first, in its order."""
-        out = []
-        for metric in dict.fromkeys([*self._ways, *(name for names in found.values() for name in names)]):
-            for pipeline, names in found.items():
-                if metric in names and metric not in ROW:
-                    out.append(self._spec(metric, pipeline))
-        return tuple(out)
+        metrics = dict.fromkeys([*self._ways, *(name for names in found.values() for name in names)])
+        return tuple(
+            self._spec(metric, pipeline)
+            for metric in metrics
+            for pipeline, names in found.items()
+            if metric in names and metric not in ROW
+        )
 
     def _spec(self, metric: str, pipeline: str) -> MetricSpec:
         name, function = self._of(metric)
-
-        def compute(column: Column) -> Estimate:
-            return self.estimate(metric, name, function, column)
-
+        kind = self._kind(metric, name)
         return MetricSpec(
             label=metric if pipeline == "none" else f"{metric},{pipeline}",
-            kind=self._kind(metric, name),
+            kind=kind,
             scorer=pipeline,
             options={"aggregation": name or "the task's own"},
-            lower_is_better=self.less(metric) and self._kind(metric, name) not in LOWER_IS_BETTER,
-            function=compute,
+            lower_is_better=self.less(metric) and kind not in LOWER_IS_BETTER,
+            function=partial(self.estimate, metric, name, function),
         )
 
     def less(self, metric: str) -> bool:

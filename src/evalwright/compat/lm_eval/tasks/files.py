@@ -1,17 +1,19 @@
-"""Its YAML: safe tags only, `include` merged one level deep, `!function module.name` kept as a reference and not imported."""
+"""Its YAML: safe tags only, `include` merged one level deep, `!function module.name` kept as a reference and not imported; and what is
+not run whatever it says."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from evalwright.core.errors import EvalwrightError, TaskError
+from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -39,13 +41,13 @@ class Unavailable:
         raise self.reason
 
 
-def withheld(value: Any, reason: EvalwrightError) -> Any:
-    """The value with an Unavailable for every `!function` in it: nothing is imported."""
+def replaced(value: Any, instead: Callable[[FunctionRef], Any]) -> Any:
+    """The value with every `!function` in it replaced."""
     if isinstance(value, FunctionRef):
-        return Unavailable(value, reason)
+        return instead(value)
     if isinstance(value, dict):
-        return {key: withheld(item, reason) for key, item in value.items()}
-    return [withheld(item, reason) for item in value] if isinstance(value, list) else value
+        return {key: replaced(item, instead) for key, item in value.items()}
+    return [replaced(item, instead) for item in value] if isinstance(value, list) else value
 
 
 def unavailable_in(value: Any) -> list[EvalwrightError]:
@@ -135,3 +137,50 @@ def parse(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TaskError(f"{path}: a task file is a mapping of keys to values.")
     return value
+
+
+Settings = Mapping[str, Any]
+_CODE_METRIC = "code_eval"
+_METRICS = ("evaluate", "evaluate_modules")
+"""Where metrics of the library `evaluate` come from: itself, and what it loads."""
+
+
+def reasons(task: str, **wanted: Any) -> list[EvalwrightError]:
+    """Why a task is not run: `unsafe`, it would run code that the model wrote; `multimodal`, it shows images or plays sound; or its
+    `prompt` is elsewhere."""
+    said = [
+        TABLES["refused"][name].replace("{prompt}", str(value)) for name, value in wanted.items() if value
+    ]
+    return [ConfigurationError(f"The task '{task}' {text}") for text in said]
+
+
+def refusals(task: str, settings: Settings) -> list[EvalwrightError]:
+    """Why a task is not run. settings: with `!function` resolved."""
+    shows = any(settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio"))
+    unsafe = bool(settings.get("unsafe_code")) or _scores_code(settings)
+    return reasons(task, unsafe=unsafe, multimodal=shows, prompt=settings.get("use_prompt"))
+
+
+def _functions(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _functions(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _functions(part)
+    elif callable(value):
+        yield value
+
+
+def _scores_code(settings: Settings) -> bool:
+    entries = settings.get("metric_list")
+    names = [entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)]
+    return _CODE_METRIC in names or any(
+        has_code_metric(getattr(function, "__globals__", None) or {}) for function in _functions(settings)
+    )
+
+
+def has_code_metric(known: Mapping[str, Any]) -> bool:
+    """Whether a module's names hold the metric of the library `evaluate` that runs code in this process."""
+    loaded = [value for value in list(known.values()) if type(value).__module__.startswith(_METRICS)]
+    return any(getattr(value, "name", None) == _CODE_METRIC for value in loaded)

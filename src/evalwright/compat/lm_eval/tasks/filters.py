@@ -157,9 +157,7 @@ class RegexFilter(Filter):
         fallback: Any = "[invalid]",
     ) -> None:
         super().__init__()
-        self.regex_pattern = regex_pattern
-        self.group_select = group_select
-        self.fallback = fallback
+        self.regex_pattern, self.group_select, self.fallback = regex_pattern, group_select, fallback
         _check_pattern(regex_pattern)
 
     @property
@@ -195,8 +193,7 @@ class MultiChoiceRegexFilter(RegexFilter):
         **more: Any,
     ) -> None:
         super().__init__(*given, **more)
-        self.ignore_case = ignore_case
-        self.ignore_punctuation = ignore_punctuation
+        self.ignore_case, self.ignore_punctuation = ignore_case, ignore_punctuation
         self.regexes_to_ignore = regexes_to_ignore
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
@@ -309,10 +306,10 @@ def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
     if settings is None:
         return (DEFAULT,)
     try:
-        return tuple(
-            Pipeline(str(entry["name"]), tuple(_step(step, task) for step in entry["filter"]))
-            for entry in settings
-        )
+        named = [
+            (str(entry["name"]), tuple(_step(step, task) for step in entry["filter"])) for entry in settings
+        ]
+        return tuple(Pipeline(name, steps) for name, steps in named)
     except (KeyError, TypeError) as error:
         raise TaskError(
             f"The task '{task}': every entry of `filter_list` has a `name` and a list `filter` of steps with a `function` ({error})."
@@ -322,11 +319,10 @@ def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
 def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
     function = step["function"]
     options = {key: value for key, value in step.items() if key != "function"}
-    if callable(function):
-        cls: Any = function
-        if isinstance(function, Unavailable):
-            return lambda: cls(**options)
-    else:
+    cls: Any = function
+    if isinstance(function, Unavailable):
+        return lambda: cls(**options)
+    if not callable(function):
         known = {**_BUILT_IN, **_brought}
         # A task's module registers its own with the package, where that is installed.
         theirs: Any = getattr(sys.modules.get("lm_eval.api.registry"), "filter_registry", {})

@@ -1,20 +1,199 @@
-"""The Python that task files name with `!function`: imported only from folders that a person trusts by name."""
+"""The Python that task files name with `!function`: imported only from folders that a person trusts by name.
+
+Task modules need a handful of helpers of `lm_eval` (a base class of filters, a weighted F1, ...) and each other; where that package is not
+installed, small stand-ins answer. What a module lacks is said with the extra that brings it."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
+import logging
+import re
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks import shim
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
-from evalwright.compat.lm_eval.tasks.libraries import advice, install_command, missing_without_error
+from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.compat.lm_eval.tasks import filters, labels, squad_metrics
+from evalwright.compat.lm_eval.tasks.aggregation import mean
+from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.errors import TaskError, UnknownName
+
+EXTRAS: dict[str, list[str]] = TABLES["extras"]
+_ELSEWHERE = {"tinyBenchmarks": "git+https://github.com/felipemaiapolo/tinyBenchmarks"}
+"""Not on PyPI, so in no extra."""
+_CAUGHT = frozenset(("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu"))
+"""Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is scored."""
+_EXTRA_OF = {library: extra for extra, libraries in EXTRAS.items() for library in libraries}
+_SPACY_MODEL = re.compile(r"Can't find model '([\w-]+)'")
+_PIP = re.compile(r"pip install ['\"]?(\w+)")
+_THEIR_EXTRA = re.compile(r"""lm[-_]eval\[["']?([\w-]+)""")
+
+
+def install_command(library: str) -> str:
+    """The command that installs an importable library."""
+    top = library.partition(".")[0]
+    extra = _EXTRA_OF.get(top)
+    return f"pip install {quote(f'evalwright[{extra}]' if extra else _ELSEWHERE.get(top, top))}"
+
+
+def advice(error: BaseException) -> str:
+    """What to install where an error, or one that it was raised for, says that a library is missing or of another release; or nothing."""
+    chain: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in chain:
+        chain.append(one)
+        one = one.__cause__ or one.__context__
+    for one in chain:
+        if isinstance(one, ModuleNotFoundError) and one.name:
+            return f" Install it with: {install_command(one.name)}"
+    if model := _SPACY_MODEL.search(str(error)):
+        return f" Install it with: python -m spacy download {model[1]}"
+    for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
+        ours = f"lm-eval-{named.replace('_', '-')}"
+        return (
+            f" Install what it needs with: pip install 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
+        )
+    for name in _PIP.findall(str(error)):
+        if name in _EXTRA_OF:
+            return f" Install it with: {install_command(name)}"
+    return ""
+
+
+def missing_without_error(path: Path) -> str | None:
+    """The library that a module imports, goes on without, and cannot score without; None where there is none."""
+    return next((name for name in imported_by(path) if name in _CAUGHT and not _is_here(name)), None)
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    """The top-level names of the modules that a file imports anywhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its escape sequences: Python says it where the file is imported
+        tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name.partition(".")[0] for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield str(node.module).partition(".")[0]
+
+
+def _is_here(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # made in this process
+        return name in sys.modules
+
+
+class _Finder(MetaPathFinder):
+    """Finds `lm_eval.tasks.<folder>.<file>` in the folders of task files, where the package is not installed, and what releases of
+    transformers before 5 had, where nobody else finds it."""
+
+    def __init__(self) -> None:
+        self.roots: list[Path] = []
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name == "transformers.data.metrics":
+            return ModuleSpec(name, None, is_package=True)
+        if name == "transformers.data.metrics.squad_metrics":
+            return importlib.util.spec_from_file_location(name, squad_metrics.__file__)
+        for root in self.roots if name.startswith("lm_eval.tasks.") else ():
+            place = root.joinpath(*name.split(".")[2:])
+            if (file := place.with_suffix(".py")).is_file():
+                return importlib.util.spec_from_file_location(name, file)
+            below = [str(place)]
+            if (file := place / "__init__.py").is_file():
+                return importlib.util.spec_from_file_location(name, file, submodule_search_locations=below)
+            if place.is_dir():
+                spec = ModuleSpec(name, None, is_package=True)
+                spec.submodule_search_locations = below
+                return spec
+        return None
+
+
+_finder = _Finder()
+
+
+def install(roots: Sequence[Path]) -> None:
+    """Make `lm_eval` importable for task modules under `roots`, unless the package is installed; and what has left transformers."""
+    if _finder not in sys.meta_path:
+        sys.meta_path.append(_finder)
+    known = sys.modules.get("lm_eval")
+    if not hasattr(known, "__evalwright__") and (known or importlib.util.find_spec("lm_eval")):
+        return
+    if known is None:
+        for name, contents in _modules().items():
+            module = ModuleType(name)
+            module.__path__ = []
+            module.__dict__.update(contents, __evalwright__=True)
+            sys.modules[name] = module
+            parent, _, last = name.rpartition(".")
+            if parent:
+                setattr(sys.modules[parent], last, module)
+    _finder.roots.extend(root for root in roots if root not in _finder.roots)
+
+
+def _modules() -> dict[str, dict[str, Any]]:
+    names = ("Filter", "RegexFilter", "MultiChoiceRegexFilter", "register_filter")
+    base = {name: getattr(filters, name) for name in names}
+    return {
+        "lm_eval": {},
+        "lm_eval.utils": {
+            "weighted_f1_score": partial(labels.value, "weighted_f1"),
+            "general_detokenize": detokenized,
+            "eval_logger": logging.getLogger("lm_eval"),
+            "logging": logging,
+        },
+        "lm_eval.api": {},
+        "lm_eval.api.filter": base,
+        "lm_eval.api.registry": {"register_filter": filters.register_filter},
+        "lm_eval.api.metrics": {"metric_max_over_ground_truths": best_over_references, "mean": mean},
+        "lm_eval.api.instance": _absent("Instance"),
+        "lm_eval.api.task": _absent("ConfigurableTask", "Task"),
+        "lm_eval.api.group": _absent("Group", "ConfigurableGroup"),
+        "lm_eval.api.samplers": {},
+        "lm_eval.filters": {},
+        "lm_eval.filters.extraction": base,
+        "lm_eval.tasks": {},
+    }
+
+
+def _absent(*names: str) -> dict[str, type]:
+    """Classes that modules may name and build on, each of which says what it lacks when it is made."""
+
+    def made(name: str) -> type:
+        def refuse(self: Any, *arguments: Any, **more: Any) -> None:
+            raise TaskError(
+                f"This task is a Python class built on lm_eval's {name}: install the package to run it: {install_command('lm_eval')}"
+            )
+
+        return type(name, (), {"__init__": refuse})
+
+    return {name: made(name) for name in names}
+
+
+_JOINS = ((" n't", "n't"), (" )", ")"), ("( ", "("), ('" ', '"'), (' "', '"'))
+
+
+def detokenized(text: str) -> str:
+    """Text without the spaces that a tokenised corpus has around punctuation."""
+    for apart, joined in _JOINS:
+        text = text.replace(apart, joined)
+    return re.sub(r"\s(?<= )(?=['.,])", "", text)
+
+
+def best_over_references(score: Callable[[Any, Any], Any], prediction: Any, references: Sequence[Any]) -> Any:
+    """The highest score of a prediction over several references."""
+    return max(score(prediction, reference) for reference in references)
+
 
 _PACKAGE = "lm_eval.tasks"
 
@@ -43,16 +222,14 @@ class Functions:
 
     def resolve(self, value: Any, task: str) -> Any:
         """The value with every `!function` in it replaced by what it names, or by an Unavailable."""
-        if isinstance(value, FunctionRef):
+
+        def loaded(ref: FunctionRef) -> Any:
             try:
-                return self.load(value, task)
+                return self.load(ref, task)
             except _NotImported as error:
-                return Unavailable(value, error)
-        if isinstance(value, dict):
-            return {key: self.resolve(item, task) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.resolve(item, task) for item in value]
-        return value
+                return Unavailable(ref, error)
+
+        return replaced(value, loaded)
 
     def load(self, ref: FunctionRef, task: str) -> Callable[..., Any]:
         """The function or class that `ref` names, for the task of that name."""
@@ -70,7 +247,7 @@ class Functions:
         return found
 
     def _module(self, name: str, ref: FunctionRef, task: str) -> ModuleType:
-        shim.install(self._roots)
+        install(self._roots)
         path = (ref.folder / f"{name.strip('.').replace('.', '/')}.py").resolve()
         try:
             if path.exists():

@@ -1,18 +1,18 @@
-"""Every name in a folder of its task files: tasks, groups and tags, without opening any where nothing changed.
+"""Every name in a folder of its task files: tasks, groups and tags, without opening any where nothing changed; and `TaskManager`, for scripts.
 
-The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (path, size, time). Reading it imports no yaml.
-"""
+The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (path, size, time). Reading it imports no yaml."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from evalwright.compat.indexes import State, kept
-from evalwright.compat.lm_eval.tasks.options import DIALECT
+from evalwright.compat.lm_eval.tasks.options import DIALECT, Options, installed_tasks, paths_of
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.tasks.dialects import Listed
 from evalwright.tasks.index import stamp
@@ -42,11 +42,9 @@ class Index(Mapping[str, Listed]):
             hint = f"`evalwright tasks list --dialect {DIALECT}` shows all of them."
             # A file that is called as the task is wanted comes first.
             problems = sorted(self.problems.items(), key=lambda one: Path(one[0]).stem != name)
-            unread = [text for _, text in problems if "names no task" not in text]
-            if unread:
-                hint += f" Not used: {unread[0]}" + (
-                    f" (and {len(unread) - 1} more files)" if unread[1:] else ""
-                )
+            if unread := [text for _, text in problems if "names no task" not in text]:
+                more = f" (and {len(unread) - 1} more files)" if unread[1:] else ""
+                hint += f" Not used: {unread[0]}{more}"
             raise UnknownName("lm-eval task", name, self._entries, hint) from None
 
     def __contains__(self, name: object) -> bool:
@@ -112,12 +110,18 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     return {"outside": outside, "entries": rows, "problems": problems}
 
 
+def named(config: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Kind and name of what a task file stands for."""
+    kind = "python" if "class" in config else "group" if "group" in config else "task"
+    name = config.get("group" if kind == "group" else "task")
+    return kind, name if isinstance(name, str) else None
+
+
 def _register(
     config: Mapping[str, Any], path: str, entries: dict[str, Listed], tags: dict[str, set[str]]
 ) -> None:
-    kind = "python" if "class" in config else "group" if "group" in config else "task"
-    name = config.get("group" if kind == "group" else "task")
-    if not isinstance(name, str):
+    kind, name = named(config)
+    if name is None:
         raise TaskError(f"{path}: the file names no task and no group; other files include it.")
     if name in entries:
         raise TaskError(
@@ -128,3 +132,69 @@ def _register(
         tag = config.get("tag") or ()
         for one in [tag] if isinstance(tag, str) else tag:
             tags.setdefault(str(one), set()).add(name)
+
+
+class TaskManager:
+    """The names of tasks, groups and tags of some folders.
+
+    include_path: one folder or several, which win over the installed package's; include_defaults: whether those count at all.
+    metadata: values for tasks that make their data. verbosity is not used. Raises ConfigurationError where a folder does not exist.
+    """
+
+    def __init__(
+        self,
+        verbosity: str | None = None,
+        include_path: str | Path | Sequence[str | Path] | None = None,
+        include_defaults: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.include_path = list(paths_of(include_path))
+        self.include_defaults = include_defaults
+        self.metadata = dict(metadata or {})
+        roots = (*(installed_tasks() if include_defaults else ()), *self.include_path)
+        self.task_index: Mapping[str, Any] = Index(Options(roots=roots).folders()) if roots else {}
+
+    @property
+    def all_tasks(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self.task_index)
+
+    @property
+    def all_groups(self) -> list[str]:
+        """Those of groups."""
+        return self._of("group")
+
+    @property
+    def all_subtasks(self) -> list[str]:
+        """Those of single tasks."""
+        return self._of("task", "python")
+
+    @property
+    def all_tags(self) -> list[str]:
+        """Those of tags."""
+        return self._of("tag")
+
+    def match_tasks(self, task_list: Sequence[str]) -> list[str]:
+        """The names that fit any of some patterns."""
+        return [name for name in self.all_tasks if any(fnmatchcase(name, one) for one in task_list)]
+
+    def _of(self, *kinds: str) -> list[str]:
+        return [name for name in self.all_tasks if self.task_index[name].kind in kinds]
+
+
+class TaskDict(dict[str, str]):
+    """Names of tasks, each under itself, with the folders that they are in."""
+
+    manager: TaskManager
+
+
+def get_task_dict(
+    task_name_list: str | Sequence[str], task_manager: TaskManager | None = None
+) -> Mapping[str, str]:
+    """What `evaluate` takes. Raises UnknownName; tasks are opened when they are evaluated."""
+    names = [task_name_list] if isinstance(task_name_list, str) else task_name_list
+    found = TaskDict((name, name) for name in names)
+    found.manager = task_manager or TaskManager()
+    for name in names:
+        found.manager.task_index[name]
+    return found

@@ -15,12 +15,11 @@ from evalwright.compat.lm_eval.tasks.asking import GENERATION
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
-from evalwright.compat.lm_eval.tasks.files import Files, unavailable_in, withheld
+from evalwright.compat.lm_eval.tasks.files import Files, Unavailable, refusals, replaced, unavailable_in
 from evalwright.compat.lm_eval.tasks.functions import Functions
-from evalwright.compat.lm_eval.tasks.groups import Group, averages_of
-from evalwright.compat.lm_eval.tasks.index import Index
-from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
-from evalwright.compat.lm_eval.tasks.refusals import refusals
+from evalwright.compat.lm_eval.tasks.index import Index, named
+from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, paths_of
+from evalwright.compat.lm_eval.tasks.results import Group, averages_of
 from evalwright.core.errors import ConfigurationError, TaskError, check_known
 from evalwright.core.tasks import Task
 from evalwright.tasks.dialects import SCORINGS, Listed
@@ -63,17 +62,18 @@ class Library:
         self._say(name, tasks, collection)
         return tasks
 
-    def compile(
-        self, settings: Settings, collection: Collection | None = None, generated: Options | None = None
-    ) -> Task:
+    def compile(self, settings: Settings, collection: Collection, generated: Options | None = None) -> Task:
         """One task of its merged settings."""
         name = str(settings.get("task", ""))
-        groups = [group for group in (collection or Collection()).groups.values() if name in group.tasks]
+        groups = [group for group in collection.groups.values() if name in group.tasks]
         if "class" in settings:
             return compile_class(settings, self.functions, self.options, groups, generated)
         where = str((settings.get("metadata") or {}).get("config_source", ""))
         refused = refusals(name, settings)
-        resolved = withheld(settings, refused[0]) if refused else self.functions.resolve(settings, name)
+        if refused:  # nothing is imported
+            resolved = replaced(settings, lambda ref: Unavailable(ref, refused[0]))
+        else:
+            resolved = self.functions.resolve(settings, name)
         definition = read(resolved, where)
         lacking = refused or [*refusals(name, resolved), *unavailable_in(resolved)]
         generates = definition.config.output_type == "generate_until"
@@ -86,12 +86,10 @@ class Library:
         self._open.clear()
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             path = Path(name).resolve()
-            config = self.files.read(path)
-            kind = "python" if "class" in config else "group" if "group" in config else "task"
-            own = config.get("group" if kind == "group" else "task")
-            if not isinstance(own, str):
+            kind, own = named(self.files.read(path))
+            if own is None:
                 raise TaskError(f"The file '{name}' names no task and no group.")
-            self._add(Listed(own, "group" if kind == "group" else "task", str(path)), {}, found)
+            self._add(Listed(own, kind, str(path)), {}, found)
         else:
             self._add(self.index[name], {}, found)
         return found
@@ -99,9 +97,8 @@ class Library:
     def _add(self, entry: Listed, overrides: Settings, found: Collection) -> list[str]:
         """Add what an entry stands for; returns the names of the tasks below it."""
         if entry.kind == "tag":
-            return [
-                task for member in entry.members for task in self._add(self.index[member], overrides, found)
-            ]
+            several = [self._add(self.index[member], overrides, found) for member in entry.members]
+            return [task for one in several for task in one]
         if entry.kind == "group":
             return self._add_group(entry.name, dict(self.files.read(Path(entry.path))), overrides, found)
         settings = {**self.files.read(Path(entry.path)), **overrides}
@@ -132,16 +129,10 @@ class Library:
             tasks += leaves
         self._open.remove(name)
         averages, findings = averages_of(config.get("aggregate_metric_list"), name)
-        metadata = config.get("metadata") or {}
-        found.groups[name] = Group(
-            name,
-            str(config.get("group_alias") or name),
-            averages,
-            str(metadata.get("version", "N/A")),
-            tuple(dict.fromkeys(children)),
-            tuple(dict.fromkeys(tasks)),
-            findings,
-        )
+        alias = config.get("group_alias") or name
+        version = (config.get("metadata") or {}).get("version", "N/A")
+        direct, below_it = (tuple(dict.fromkeys(several)) for several in (children, tasks))
+        found.groups[name] = Group(name, str(alias), averages, str(version), direct, below_it, findings)
         return tasks
 
     def _add_member(
@@ -189,11 +180,7 @@ CORRECTED = (
 )
 
 
-_SETTINGS = (
-    "task_root",
-    "trust",
-    *(one.name for one in fields(Options) if one.name not in ("roots", "trust", "chat")),
-)
+_SETTINGS = ("task_root", *(one.name for one in fields(Options) if one.name not in ("roots", "chat")))
 
 
 def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
@@ -206,22 +193,14 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
     if shots is not None and (not isinstance(shots, int) or shots < 0):
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
     for key, name in (("task_root", "roots"), ("trust", "trust")):
-        given[name] = tuple(Path(folder) for folder in _listed(given.pop(key, ())))
-    _check_generation(given.get("generation") or {})
-    return Options(**given, chat=chat)
-
-
-def _check_generation(settings: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError or UnknownName for what a person set and no request can carry. The tasks' own may have more."""
-    for key, value in settings.items():
+        given[name] = paths_of(given.pop(key, ()))
+    # What a person sets must be what a request can carry; the tasks' own may have more.
+    for key, value in (given.get("generation") or {}).items():
         check_known("setting of generation", [key], GENERATION)
         fits, wanted = GENERATION[key]
         if value is not None and not fits(value):
             raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return [value] if isinstance(value, str | Path) else list(value or ())
+    return Options(**given, chat=chat)
 
 
 def load_named(

@@ -56,21 +56,21 @@ class Options:
 
     def folders(self) -> tuple[Path, ...]:
         """The roots, resolved. Raises ConfigurationError where there are none or one does not exist."""
-        roots = tuple(Path(root).expanduser().resolve() for root in self.roots) or _installed()
+        roots = tuple(root.expanduser().resolve() for root in self.roots) or installed_tasks()
+        if not roots:
+            raise ConfigurationError(
+                "lm-evaluation-harness is not installed here, so its tasks are not known: name the folder of its task files with "
+                "--task-root (of `evalwright lm-eval`: --include_path)."
+            )
         for root in roots:
             if not root.is_dir():
                 raise ConfigurationError(f"The task folder '{root}' does not exist.")
         return roots
 
 
-def _installed() -> tuple[Path, ...]:
-    found = installed_tasks()
-    if not found:
-        raise ConfigurationError(
-            "lm-evaluation-harness is not installed here, so its tasks are not known: name the folder of its task files with "
-            "--task-root (of `evalwright lm-eval`: --include_path)."
-        )
-    return found
+def paths_of(folders: Any) -> tuple[Path, ...]:
+    """One folder, several or none as paths."""
+    return tuple(map(Path, [folders] if isinstance(folders, str | Path) else folders or ()))
 
 
 def installed_tasks() -> tuple[Path, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -87,55 +88,43 @@ class Fields:
         self.strict = strict
         self.has_choices = config.doc_to_choice is not None
 
+    def _found(self, key: str, doc: Doc, setting: Any, literal: Any) -> tuple[Any, bool]:
+        """The value of a setting, or of another in its place, and whether it is rendered text. literal: types that stand for themselves."""
+        setting = getattr(self.config, key) if setting is None else setting
+        if callable(setting):
+            return setting(doc), False
+        if isinstance(setting, literal):
+            return setting, False
+        if not isinstance(setting, str):
+            raise TaskError(f"`{key}` cannot be a {type(setting).__name__}.")
+        return (doc[setting], False) if setting in self.columns else (render(setting, doc), True)
+
     def text(self, doc: Doc, setting: Any = None) -> Any:
         """The question; a number where the rows' choices are the contexts and this is the right one."""
-        setting = self.config.doc_to_text if setting is None else setting
-        if isinstance(setting, int):
-            return setting
-        if callable(setting):
-            return setting(doc)
-        if not isinstance(setting, str):
-            raise TaskError(f"`doc_to_text` cannot be a {type(setting).__name__}.")
-        if setting in self.columns:
-            return doc[setting]
-        found = render(setting, doc)
-        if self.has_choices and found.isdigit():
+        found, rendered = self._found("doc_to_text", doc, setting, int)
+        if rendered and self.has_choices and found.isdigit():
             return ast.literal_eval(found) if self.strict else int(found)
         return found
 
     def target(self, doc: Doc, setting: Any = None) -> Any:
         """The answer: text, a list of texts, or the number of a choice (or a list of them)."""
-        setting = self.config.doc_to_target if setting is None else setting
-        if isinstance(setting, int | list):
-            return setting
-        if callable(setting):
-            return setting(doc)
-        if not isinstance(setting, str):
-            raise TaskError(f"`doc_to_target` cannot be a {type(setting).__name__}.")
-        if setting in self.columns:
-            return doc[setting]
-        found = render(setting, doc)
-        if self.has_choices and found.isdigit():
+        found, rendered = self._found("doc_to_target", doc, setting, int | list)
+        if rendered and self.has_choices and found.isdigit():
             return self._choice_number(found, doc)
-        if len(found) >= 2 and found[0] == "[" and found[-1] == "]":
-            try:
+        if rendered and len(found) >= 2 and found[0] == "[" and found[-1] == "]":
+            with suppress(SyntaxError, ValueError):
                 return ast.literal_eval(found)
-            except (SyntaxError, ValueError):
-                return found
         return found
 
     def choices(self, doc: Doc, setting: Any = None) -> Any:
         """The options of a row."""
         setting = self.config.doc_to_choice if setting is None else setting
-        if isinstance(setting, str):
-            return doc[setting] if setting in self.columns else ast.literal_eval(render(setting, doc))
-        if isinstance(setting, list):
-            return setting
+        if setting is None:
+            raise TaskError("`doc_to_choice` is not set, and this kind of task needs it.")
         if isinstance(setting, Mapping):
             return list(setting.values())
-        if callable(setting):
-            return setting(doc)
-        raise TaskError("`doc_to_choice` is not set, and this kind of task needs it.")
+        found, rendered = self._found("doc_to_choice", doc, setting, list)
+        return ast.literal_eval(found) if rendered else found
 
     def _choice_number(self, digits: str, doc: Doc) -> Any:
         """A number of digits is a choice's place; in corrected scoring only where it can be one and is no choice's text."""

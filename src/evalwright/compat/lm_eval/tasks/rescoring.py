@@ -15,12 +15,10 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import Work, scoring_of
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
-from evalwright.compat.lm_eval.tasks.files import unavailable_in
+from evalwright.compat.lm_eval.tasks.files import refusals, unavailable_in
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, options_of
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
-from evalwright.compat.lm_eval.tasks.refusals import refusals
-from evalwright.compat.lm_eval.tasks.rendering import Doc
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer
@@ -51,12 +49,19 @@ def rules_of(
     own = own or _from_files(definition, options)
     for refused in refusals(own.name, {"unsafe_code": own.config.unsafe_code}):
         raise refused
-    scored = Recorded(own, options, first)
-    how = {"scoring": options.scoring}
-    scorers = [Scorer(one.name, DIALECT, how, partial(scored.score, pipeline=one)) for one in own.pipelines]
+    row = fields_row(first, own.name)
+    work, scoring = Work(own, options), scoring_of(own, row, row, options, "first recorded row")
+
+    def score(sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
+        doc = copy.deepcopy(fields_row(sample.metadata.get("doc"), own.name))
+        return work.scored(scoring, pipeline, doc, answer)
+
+    scorers = [
+        Scorer(one.name, DIALECT, {"scoring": options.scoring}, partial(score, pipeline=one))
+        for one in own.pipelines
+    ]
     names = [metric.name for metric in own.metrics]
-    metrics = scored.work.metrics.specs({one.name: names for one in own.pipelines})
-    return Rules(scorers, metrics, scored.work.metrics.specs)
+    return Rules(scorers, work.metrics.specs({one.name: names for one in own.pipelines}), work.metrics.specs)
 
 
 def _options(
@@ -65,9 +70,7 @@ def _options(
     """The options of the run; trust is never taken from a record."""
     if asked := [key for key in given if key not in _OF_SCORING]:
         raise ConfigurationError(f"-D {asked[0]} has no effect on answers that are there: leave it out.")
-    recorded = {
-        key: value for key, value in (configuration.get("dialect") or {}).items() if key not in ("trust",)
-    }
+    recorded = {key: value for key, value in (configuration.get("dialect") or {}).items() if key != "trust"}
     options = options_of({**recorded, **given}, chat=bool(definition.get("chat")))
     # Results that were imported are those of the published arithmetic.
     return replace(options, scoring=given.get("scoring") or definition.get("scoring", "published"))
@@ -91,8 +94,8 @@ def _has_code(value: Any) -> bool:
 
 def _settings(name: str, options: Options) -> tuple[Library, dict[str, Any]]:
     """The merged settings of one task, found under its own name."""
-    library = Library(options)
-    return library, library.collect(name.rpartition("::")[2]).tasks[name.rpartition("::")[2]]
+    library, own = Library(options), name.rpartition("::")[2]
+    return library, library.collect(own).tasks[own]
 
 
 def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
@@ -117,22 +120,6 @@ def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
         )
     assert made.found_metrics is not None
     return Rules(made.scorers, made.metrics, made.found_metrics)
-
-
-class Recorded:
-    """Scores the recorded answers of one task, by the rows in the record."""
-
-    def __init__(self, definition: Definition, options: Options, first: Doc) -> None:
-        self.definition = definition
-        self.options = options
-        self.work = Work(definition, options)
-        row = fields_row(first, definition.name)
-        self.scoring = scoring_of(definition, row, row, options, "first recorded row")
-
-    def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        """The Score of one recorded answer."""
-        doc = copy.deepcopy(fields_row(sample.metadata.get("doc"), self.definition.name))
-        return self.work.scored(self.scoring, pipeline, doc, answer)
 
 
 def fields_row(doc: Any, task: str) -> dict[str, Any]:

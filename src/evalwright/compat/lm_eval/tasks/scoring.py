@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
 from evalwright.compat.lm_eval.tasks.filters import without
 from evalwright.compat.lm_eval.tasks.options import Options
@@ -24,13 +25,9 @@ if TYPE_CHECKING:
 NOWHERE = -100
 """The published mark of a gold choice that is not among the choices."""
 
-PAIRED = frozenset({
-    "acc", "acc_norm", "acc_bytes", "acc_mutual_info", "brier_score", "perplexity", "likelihood", "word_perplexity",
-    "byte_perplexity", "bits_per_byte", "mcc", "f1", "bleu", "chrf", "chrf++", "ter",
-})  # fmt: skip
+KNOWN = frozenset(TABLES["aggregations"])
+PAIRED = KNOWN - {"exact_match", "bypass", "acc_all"}
 """Metrics that hand on what they get, for an aggregation to read."""
-
-KNOWN = PAIRED | {"exact_match", "bypass", "acc_all"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,7 @@ class Scoring:
         """results: the filtered answers of the row's requests. Returns worth by metric."""
         config = self.definition.config
         if config.process_results is not None:
-            found: dict[str, Any] = config.process_results(doc, list(results))
-            return found
+            return dict(config.process_results(doc, list(results)))
         wanted = {metric.name for metric in self.definition.metrics}
         if config.output_type == "multiple_choice":
             scores = self._choice(doc, results, wanted)
@@ -105,9 +101,8 @@ class Scoring:
         gold = self.fields.text(doc) if self.multiple_input else self.fields.target(doc)
         if isinstance(gold, list):
             if not self.published:
-                gold = [
-                    choices.index(one) if isinstance(one, str) and one in choices else one for one in gold
-                ]
+                named = [one for one in gold if isinstance(one, str) and one in choices]
+                gold = [choices.index(one) if one in named else one for one in gold]
             return [one if one < len(choices) else NOWHERE for one in gold]
         if isinstance(gold, int):
             gold = gold if gold < len(choices) else NOWHERE
@@ -118,9 +113,8 @@ class Scoring:
         return gold
 
     def _hit(self, predicted: int, gold: Any) -> float:
-        return float(
-            predicted in gold if isinstance(gold, list) and self.multiple_target else predicted == gold
-        )
+        several = isinstance(gold, list) and self.multiple_target
+        return float(predicted in gold if several else predicted == gold)
 
     def _greedy(self, greedy: Sequence[Any], gold: Any) -> int:
         if isinstance(gold, list):
@@ -146,10 +140,7 @@ class Scoring:
                 found, result = self._best_of(metric, golds, result)
             else:
                 found = called(metric, gold, result)
-            if isinstance(found, dict):
-                scores.update(found)
-            else:
-                scores[metric.name] = found
+            scores |= found if isinstance(found, dict) else {metric.name: found}
         return scores
 
     def _best_of(self, metric: MetricEntry, golds: list[Any], result: Any) -> tuple[Any, Any]:

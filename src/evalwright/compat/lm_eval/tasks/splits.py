@@ -1,19 +1,146 @@
 """The rows of a task: a hub data set, local files, or what the task's own Python makes, split by split.
 
-Opened with the `datasets` library, because `process_docs` functions are written for its tables. Rows stay on disk.
-"""
+Opened with the `datasets` library, because `process_docs` functions are written for its tables. Rows stay on disk. A task file is a
+stranger's: it gets no address of another host, no file outside its folders, no archive, no format that is unpickled, unless a person trusts
+its folder, whose Python may then run anyway (unpickling stays refused)."""
 
 from __future__ import annotations
 
+import glob
+import pkgutil
 import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
+from evalwright.compat.lm_eval.tasks.functions import advice
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.sources import checked_source
 from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError, cause_of
+
+FORMATS = ("arrow", "csv", "json", "parquet", "text")
+"""Builders of the library `datasets` that read data and nothing else."""
+
+_SETTINGS = {
+    "column_names", "columns", "data_dir", "data_files", "delimiter", "encoding", "features", "field", "header", "keep_linebreaks",
+    "names", "quotechar", "quoting", "revision", "sample_by", "sep", "skiprows", "streaming", "verification_mode",
+}  # fmt: skip
+_HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)?")
+_HUB_FILE = re.compile(r"hf://datasets/[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w.-]+)?/[^:]+")
+_ARCHIVES = (
+    b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf\x27\x1c",
+    b"Rar!",
+)  # fmt: skip
+"""How files begin that `datasets` would unpack, whatever their name is."""
+
+
+def checked_source(definition: Definition, options: Options) -> tuple[str, dict[str, Any]]:
+    """What `datasets.load_dataset` is called with: the path and the settings. Raises TaskError for what is not allowed."""
+    config = definition.config
+    path, given = str(config.dataset_path), dict(config.dataset_kwargs or {})
+    given.pop("trust_remote_code", None)
+    if path == "pandas":
+        raise TaskError(
+            f"The task '{config.task}' reads pickled data (`dataset_path: pandas`), which could run any program when it is opened. "
+            f"Keep the data as {', '.join(FORMATS[1:-1])} or {FORMATS[-1]}."
+        )
+    folder = definition.folder
+    folders = [*([folder] if folder else []), *options.folders()]
+    if folder is not None and options.trusts(folder):
+        if path in FORMATS and given.get("data_files") is not None:
+            given["data_files"] = _each(given["data_files"], lambda name: _found(str(name), folders) or name)
+        return path, given
+    try:
+        return _checked(path, given, folders)
+    except _Refused as error:
+        allow = f" Allow what its files name with --trust '{folder}'." if folder else ""
+        raise TaskError(f"The task '{config.task}' {error}.{allow}") from None
+
+
+class _Refused(Exception):
+    """What is not allowed, as the end of a sentence about the task."""
+
+
+def _checked(path: str, given: dict[str, Any], folders: Sequence[Path]) -> tuple[str, dict[str, Any]]:
+    if odd := sorted(map(str, given.keys() - _SETTINGS)):
+        raise _Refused(f"has the setting `dataset_kwargs.{odd[0]}`; known are {', '.join(sorted(_SETTINGS))}")
+    files = given.get("data_files")
+    if path in FORMATS:
+        if files is None or given.get("data_dir") is not None:
+            raise _Refused("must name each file in `dataset_kwargs.data_files`")
+        return path, {**given, "data_files": _each(files, lambda name: _local(name, folders))}
+    if not _HUB_ID.fullmatch(path) or path in _builders():
+        raise _Refused(
+            f"has the `dataset_path` '{path}': only data sets of the hub and {', '.join(FORMATS)} are read"
+        )
+    given |= {
+        key: _each(given[key], _in_repository)
+        for key in ("data_files", "data_dir")
+        if given.get(key) is not None
+    }
+    # A folder here of the same name is not the data set that was meant.
+    return f"hf://datasets/{path}" if Path(path).exists() else path, given
+
+
+def _builders() -> set[str]:
+    from datasets import packaged_modules
+
+    return {module.name for module in pkgutil.iter_modules(packaged_modules.__path__)}
+
+
+def _each(value: Any, check: Any) -> Any:
+    """The value with every name in it checked, and replaced by what the check gives."""
+    if isinstance(value, Mapping):
+        return {str(key): _each(part, check) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        found = [check(part) for part in value]
+        return [name for part in found for name in (part if isinstance(part, list) else [part])]
+    return check(value)
+
+
+def _in_repository(name: Any) -> str:
+    text = str(name)
+    outside = text.startswith(("/", "\\", "~")) or ".." in Path(text).parts or ":" in text
+    if outside and not (_HUB_FILE.fullmatch(text) and ".." not in text):
+        raise _Refused(f"reads '{text}', which is not a file of its data set on the hub")
+    return text
+
+
+def _local(name: Any, folders: Sequence[Path]) -> Any:
+    """The files that a name or a pattern stands for; a file of the hub as it is."""
+    text = str(name)
+    if _HUB_FILE.fullmatch(text) and ".." not in text:
+        return text
+    if ":" in text:
+        raise _Refused(f"reads '{text}': addresses are not opened")
+    if files := _found(text, folders):
+        return [_within(file, folders) for file in files]
+    raise DatasetError(f"The data file '{text}' does not exist.")
+
+
+def _found(text: str, folders: Sequence[Path]) -> list[str]:
+    """The local files of a name or a pattern: of the working folder, else of the first folder that has any."""
+    for place in (Path.cwd() / text, *(one / text for one in folders)):
+        found = sorted(glob.glob(str(place), recursive=True)) if glob.has_magic(text) else [str(place)]  # noqa: PTH207
+        if files := [one for one in found if Path(one).is_file()]:
+            return files
+    return []
+
+
+def _within(file: str, folders: Sequence[Path]) -> str:
+    real = Path(file).resolve()
+    if not any(real.is_relative_to(one.resolve()) for one in folders):
+        raise _Refused(f"reads '{file}', which is outside its folder '{folders[0]}'")
+    try:
+        with real.open("rb") as opened:
+            start = opened.read(8)
+    except OSError as error:
+        raise DatasetError(f"The data file '{file}' cannot be read: {error.strerror}.") from None
+    if start.startswith(_ARCHIVES):
+        raise _Refused(f"reads '{file}', which is compressed; unpack it")
+    return str(real)
 
 
 class Splits:
@@ -63,69 +190,54 @@ class Splits:
 
     def _open(self) -> Any:
         config = self.definition.config
-        if config.custom_dataset is not None:
-            made = config.custom_dataset
-            given = {
-                key: value
-                for key, value in (config.dataset_kwargs or {}).items()
-                if key != "trust_remote_code"
-            }
+        if (made := config.custom_dataset) is not None:
+            given = dict(config.dataset_kwargs or {})
+            given.pop("trust_remote_code", None)
             return self._called(lambda: made(**(config.metadata or {}), **given))
         if config.dataset_path is None:
             raise TaskError(f"The task '{config.task}' names no data set (`dataset_path`).")
-        _require_library(config.dataset_path)
+        try:
+            import datasets
+        except ImportError:
+            raise MissingExtra(f"The data set '{config.dataset_path}'", "lm-eval", "datasets") from None
         path, settings = checked_source(self.definition, self.options)
-        return _load(path, config.dataset_name, settings)
+        try:
+            with quiet():
+                return datasets.load_dataset(path, config.dataset_name, **settings)
+        except Exception as error:
+            label = f"{path} ({config.dataset_name})" if config.dataset_name else path
+            raise DatasetError(f"The data set '{label}' cannot be loaded: {cause_of(error)}.") from error
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of the task's gives, or a sentence that says that it failed."""
-        try:
-            with fixed_chance(), quiet():
-                return function(*arguments)
-        except EvalwrightError:
-            raise
-        except Exception as error:
-            raise DatasetError(
-                f"The Python of the task '{self.definition.name}' fails on its data: {type(error).__name__}: {error}."
-            ) from error
+        said = f"The Python of the task '{self.definition.name}' fails on its data"
+        with reported(DatasetError, said), fixed_chance(), quiet():
+            return function(*arguments)
 
 
-def _require_library(path: str) -> None:
+@contextmanager
+def reported(kind: type[EvalwrightError], what: str) -> Iterator[None]:
+    """What somebody's Python raises as an error of ours that says what it failed at, and what to install where that is missing."""
     try:
-        import datasets  # noqa: F401
-    except ImportError:
-        raise MissingExtra(f"The data set '{path}'", "lm-eval", "datasets") from None
-
-
-def _load(path: str, name: str | None, options: Mapping[str, Any]) -> Any:
-    import datasets
-
-    try:
-        with quiet():
-            return datasets.load_dataset(path, name, **options)
+        yield
+    except EvalwrightError:
+        raise
     except Exception as error:
-        label = f"{path} ({name})" if name else path
-        raise DatasetError(f"The data set '{label}' cannot be loaded: {cause_of(error)}.") from error
+        raise kind(f"{what}: {type(error).__name__}: {error}.{advice(error)}") from error
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars, and no results of earlier code taken from a cache of transformed tables."""
-    try:
-        import datasets
-    except ImportError:
+    with ExitStack() as after:
+        with suppress(ImportError):
+            import datasets
+
+            for name in ("progress_bar", "caching"):
+                if getattr(datasets, f"is_{name}_enabled")():
+                    after.callback(getattr(datasets, f"enable_{name}"))
+                getattr(datasets, f"disable_{name}")()
         yield
-        return
-    bars, caching = datasets.is_progress_bar_enabled(), datasets.is_caching_enabled()
-    datasets.disable_progress_bar()
-    datasets.disable_caching()
-    try:
-        yield
-    finally:
-        if bars:
-            datasets.enable_progress_bar()
-        if caching:
-            datasets.enable_caching()
 
 
 @contextmanager
