@@ -57,6 +57,8 @@ _NO_CREDIT = frozenset({
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
 """Google says it in a 400."""
 _USAGE = ("usage", "usageMetadata", "metrics")
+_STATUS_OF = {"validation": 422, "overloaded": 503}
+"""Of errors that are text with a type beside it, as Hugging Face's servers send them."""
 _PER_DAY = "quota per day"
 _NO_CREDIT_WORDS = "credit balance is too low"
 """Anthropic says it in a 400."""
@@ -244,11 +246,12 @@ def _retry_delay(data: Any) -> float | None:
 
 
 def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -> RequestError | None:
-    """The error that a 200 carries in an `error` field, as gateways send it; None where there is none."""
-    error = data.get("error")
+    """The error that a 200 carries in an `error` field, as gateways send it, or that it is by its `object`; None where it is an answer."""
+    error = data.get("error") or (data if data.get("object") == "error" else None)
     if not error:
         return None
-    code, codes = error.get("code") if isinstance(error, Mapping) else None, codes_of(data)
+    codes = codes_of(data)
+    code = error.get("code") if isinstance(error, Mapping) else _STATUS_OF.get(str(data.get("error_type")))
     status = code if isinstance(code, int) and 400 <= code < 600 else 400 if codes & _FILTERED else 500
     return error_for(where, status, server_message(data), codes=codes, key_source=key_source)
 

@@ -12,14 +12,8 @@ from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
-from evalwright.models.remote.wire.options import (
-    ALL_IMAGES,
-    NoLogProbs,
-    at_place,
-    content,
-    openai_part,
-    read_tokens,
-)
+from evalwright.models.remote.wire.openai_text import chat_messages
+from evalwright.models.remote.wire.options import ALL_IMAGES, NoLogProbs, at_place, read_tokens
 
 _FINISHES = {
     "COMPLETE": "stop",
@@ -33,8 +27,8 @@ _LARGEST_P = 0.99
 
 def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Raises Rejected for a prefill, which would not be continued."""
-    messages = form.turns(request.prompt)
-    if messages and messages[-1].role == "assistant":
+    messages = chat_messages(request.prompt)
+    if messages and messages[-1]["role"] == "assistant":
         raise Rejected(
             f"The chat of {settings.where} does not continue the beginning of an answer: leave out the last message of "
             f"the assistant."
@@ -50,7 +44,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body = {
         "model": settings.model,
-        "messages": [{"role": turn.role, "content": content(turn, openai_part)} for turn in messages],
+        "messages": messages,
         **form.given(fields),
     }
     return form.merged(body, settings.extra_body)

@@ -406,6 +406,7 @@ _CUT = (
     "model_context_window_exceeded",
 )
 _FINISHES = {
+    **dict.fromkeys(("eos_token", "stop_sequence"), "stop"),
     **dict.fromkeys(_CUT, LENGTH),
     **dict.fromkeys(_FILTERING, CONTENT_FILTER),
 }

@@ -25,10 +25,13 @@ from evalwright.models.remote.wire.options import (
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Text becomes one user message; a prefill stays the last message."""
-    messages = [
-        {"role": turn.role, "content": content(turn, openai_part)} for turn in form.turns(request.prompt)
-    ]
-    return with_sampling({"model": settings.model, "messages": messages}, request, settings)
+    body = {"model": settings.model, "messages": chat_messages(request.prompt)}
+    return with_sampling(body, request, settings)
+
+
+def chat_messages(prompt: Prompt) -> list[dict[str, Any]]:
+    """The prompt as the messages of a body."""
+    return [{"role": turn.role, "content": content(turn, openai_part)} for turn in form.turns(prompt)]
 
 
 def with_sampling(body: dict[str, Any], request: Generate, settings: Settings) -> dict[str, Any]:
