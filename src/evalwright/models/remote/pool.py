@@ -11,11 +11,11 @@ from typing import Any
 
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.base import Forwarding, RemoteModel, fingerprint_of
 from evalwright.models.replicas import Replica
 
 
-class ReplicaPool(RemoteModel):
+class ReplicaPool(Forwarding):
     """model: as it is without its replicas, by whose fingerprint the pool is known. endpoints: (name, model) of each.
 
     differ: the endpoints may answer differently; what one said is then never taken for what the model or another pool says.
@@ -24,20 +24,16 @@ class ReplicaPool(RemoteModel):
     def __init__(
         self, model: RemoteModel, endpoints: Sequence[tuple[str, RemoteModel]], *, differ: bool = False
     ) -> None:
-        self.name, self.abilities, self.price, self.carries = (
-            model.name,
-            model.abilities,
-            model.price,
-            model.carries,
-        )
-        self.naming, self.names_cost, self.resumes = model.naming, model.names_cost, model.resumes
+        super().__init__(model)
+        self.resumes = model.resumes
         most = sum(member.pacing.max_concurrency for _, member in endpoints)
         self.pacing = replace(model.pacing, max_concurrency=most)
         self.replicas = [Replica(name) for name, _ in endpoints]
-        self._model, self._endpoints = model, [member for _, member in endpoints]
+        self._endpoints = [member for _, member in endpoints]
         parts = sorted(member.fingerprint for member in self._endpoints)
         self.differ = differ
-        self.fingerprint = fingerprint_of({"replicas": parts}) if differ else model.fingerprint
+        if differ:
+            self.fingerprint = fingerprint_of({"replicas": parts})
 
     def members(self) -> list[tuple[RemoteModel, Replica]]:
         """Each endpoint with its record."""
@@ -45,7 +41,7 @@ class ReplicaPool(RemoteModel):
 
     def describe(self) -> dict[str, Any]:
         """The model, and each endpoint with how it did."""
-        said = self._model.describe()
+        said = super().describe()
         mine: list[dict[str, Any]] = []
         for member, replica in self.members():
             its = member.describe()
@@ -59,14 +55,6 @@ class ReplicaPool(RemoteModel):
         """As every endpoint."""
         for member in self._endpoints:
             member.check()
-
-    def refuses(self, request: Request) -> str | None:
-        """As the model."""
-        return self._model.refuses(request)
-
-    def most_tokens(self, request: Request) -> int | None:
-        """As the model."""
-        return self._model.most_tokens(request)
 
     def listen(self, tell: Callable[[str], None]) -> None:
         """As every endpoint."""
