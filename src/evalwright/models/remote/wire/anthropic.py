@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.images import Image
+from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
@@ -18,13 +19,6 @@ MAX_TOKENS = 8192
 """Sent where no limit is set: the interface requires one."""
 
 _LIMIT, _BUDGET = ("max_tokens",), ("thinking", "budget_tokens")
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
 STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -72,7 +66,8 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
         raise form.not_documented(settings, "content as a list of blocks", data)
     text = _joined(content, "text", "text", data, settings)
     reasoning = _joined(content, "thinking", "thinking", data, settings)
-    finish = form.finish_of(data.get("stop_reason"), _FINISH)
+    stopped = data.get("stop_reason")
+    finish = CONTENT_FILTER if stopped == "refusal" else form.finish_of(stopped)
     # The interface refuses stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     excused = any(block.get("type") in ("tool_use", "redacted_thinking") for block in content)

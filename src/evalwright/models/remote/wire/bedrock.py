@@ -19,14 +19,6 @@ _LIMIT, _BUDGET = (
     ("inferenceConfig", "maxTokens"),
     ("additionalModelRequestFields", "thinking", "budget_tokens"),
 )
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "guardrail_intervened": "content_filter",
-    "content_filtered": "content_filter",
-}
 _STATUS = {
     "validationException": 400,
     "accessDeniedException": 403,
@@ -92,7 +84,7 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
     text = "".join(str(block["text"]) for block in content if isinstance(block.get("text"), str))
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     excused = any("toolUse" in block or "reasoningContent" in block for block in content)
-    finish = form.finish_of(data.get("stopReason"), _FINISH)
+    finish = form.finish_of(data.get("stopReason"))
     # Many models refuse stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     return Said(text, reasoning, finish, converse_usage(data), excused=excused)

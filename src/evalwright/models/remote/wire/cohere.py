@@ -15,13 +15,6 @@ from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.openai_text import chat_messages
 from evalwright.models.remote.wire.options import ALL_IMAGES, NoLogProbs, at_place, read_tokens
 
-_FINISHES = {
-    "COMPLETE": "stop",
-    "STOP_SEQUENCE": "stop",
-    "MAX_TOKENS": "length",
-    "ERROR_LIMIT": "length",
-    "ERROR_TOXIC": "content_filter",
-}
 _LARGEST_P = 0.99
 
 
@@ -63,8 +56,9 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
     content = message.get("content")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     text, reasoning = _joined(parts, "text"), _joined(parts, "thinking")
-    finish = form.finish_of(finish, _FINISHES)
-    return Said(text, reasoning, finish, _usage(data), excused=bool(message.get("tool_calls")))
+    return Said(
+        text, reasoning, form.finish_of(finish), _usage(data), excused=bool(message.get("tool_calls"))
+    )
 
 
 def _joined(parts: list[Mapping[str, Any]], name: str) -> str:

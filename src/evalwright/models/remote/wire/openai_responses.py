@@ -20,7 +20,6 @@ from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, NoLogProbs, content, read_tokens
 
-_FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
 """What a failed reply's code would have been as an HTTP status; other codes are the server's fault."""
 _POLICIES = ("bio_policy", "misalignment_policy_violation")
@@ -132,8 +131,7 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
         return "stop"
     if status != "incomplete":
         raise form.not_documented(settings, "status completed, incomplete or failed", data)
-    reason = form.at(data, "incomplete_details", "reason")
-    finish = form.finish_of(reason, _FINISHES)
+    finish = form.finish_of(form.at(data, "incomplete_details", "reason"))
     return finish if finish in (LENGTH, CONTENT_FILTER) else f"incomplete {finish}".strip()
 
 
