@@ -10,7 +10,7 @@ from evalwright.core.errors import RequestError
 from evalwright.core.images import Image
 from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import Usage
-from evalwright.models.remote.http_faults import error_for, server_message
+from evalwright.models.remote.http_faults import error_for, server_message, status_of
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, at_place, nested, parts
@@ -19,17 +19,6 @@ _LIMIT, _BUDGET = (
     ("inferenceConfig", "maxTokens"),
     ("additionalModelRequestFields", "thinking", "budget_tokens"),
 )
-_STATUS = {
-    "validationException": 400,
-    "accessDeniedException": 403,
-    "resourceNotFoundException": 404,
-    "modelTimeoutException": 408,
-    "modelErrorException": 424,
-    "modelStreamErrorException": 424,
-    "throttlingException": 429,
-    "internalServerException": 500,
-    "serviceUnavailableException": 503,
-}
 
 
 def path_of(settings: Settings, method: str) -> str:
@@ -131,8 +120,7 @@ class ConverseGatherer(form.Gathering):
 
     def _fault(self, event: str, data: Mapping[str, Any]) -> RequestError:
         status = data.get("originalStatusCode") if event == "modelStreamErrorException" else None
-        known = _STATUS.get(event[0].lower() + event[1:], 500)
-        kind = status if isinstance(status, int) and status in (429, 503) else known
+        kind = status if isinstance(status, int) and status in (429, 503) else status_of(event)
         return error_for(self.settings.where, kind, server_message(data), key_source=self.settings.key_source)
 
     def _block(self, data: Mapping[str, Any]) -> dict[str, list[str]]:
