@@ -19,7 +19,7 @@ def _rows(test: str, shots: str = "") -> str:
 
 _ECHO = "--model 'openai/{url}#echo' -M interface=completions -M echo=true -M 'bos=<s>' "
 _SUMMED = "--model scripted/lead --model 'openai/{url}#sum' --limit 40 "
-_DIALECT = "lm-eval:d_arc lm-eval:d_cola lm-eval:d_mmlu lm-eval:d_gsm8k lm-eval:d_lambada lm-eval:d_wikitext --task-root inputs/dialect "
+_DIALECT = "lm-eval:d_arc lm-eval:d_cola lm-eval:d_mmlu lm-eval:d_gsm8k lm-eval:d_lambada lm-eval:d_wikitext --task-root inputs/dialect --trust inputs "
 _OWN = "inputs/letter.yaml inputs/likelihood.yaml inputs/continuation.yaml inputs/perplexity.yaml "
 
 EVALUATIONS: dict[str, str] = {
@@ -72,7 +72,7 @@ ANALYSES: dict[str, str] = {
     "board-case": "leaderboard case-gsm8k-* --json",
     "board-own": "leaderboard own-scripted-hash own-demo-small own-hf-inputs-tiny --json --csv files/own.csv",
     "board-words": "leaderboard words-* --json",
-    "board-summaries": "leaderboard summaries-scripted* summaries-openai* --json --markdown files/summaries.md",
+    "board-summaries": "leaderboard summaries-scripted* summaries-openai* --allow-baseline-judge --json --markdown files/summaries.md",
     "board-judges": "leaderboard judges-* --json",
     "board-simulated": "leaderboard gold demo-demo-small --with-simulations --json",
     "calibration": "calibration mmlu-scripted-hash mmlu-demo-small --json",
@@ -88,7 +88,7 @@ ANALYSES: dict[str, str] = {
     "plan-from": "plan factual-closed-book --from demo-demo-small --from demo-demo-large --json",
     "show-task": "tasks show factual-grounded --json",
     "preview": "tasks preview inputs/letter.yaml --json",
-    "preview-dialect": "tasks preview lm-eval:d_arc --task-root inputs/dialect --num-fewshot 2 --json",
+    "preview-dialect": "tasks preview lm-eval:d_arc --task-root inputs/dialect --trust inputs --num-fewshot 2 --json",
     "check-tasks": "tasks check factual inputs/letter.yaml inputs/sums.yaml --json",
     "aggregate": "aggregate demo-demo-small --slice domain --slice answer_type --level 0.9 --metric accuracy --metric given=accuracy-given-attempted --name aggregate --json",
     "score-own": "score words-replay* --scorer short-answer --name score-own --json",
@@ -96,7 +96,7 @@ ANALYSES: dict[str, str] = {
     "score-similar": "score told --scorer similarity -S similarity.role=embedder --role embedder=scripted/hash --name score-similar --json",
     "score-judged": "score summaries-scripted* --scorer consistency --role judge=scripted/hash -R judge.seed=4 --name score-judged --json",
     "score-passages": "score passages --scorer grounding --name score-passages --json",
-    "score-dialect": "score dialect-scripted-hash --task-root inputs/dialect --name score-dialect --json",
+    "score-dialect": "score dialect-scripted-hash --task-root inputs/dialect --trust inputs --name score-dialect --json",
     "submission": "submit make where --into files/where.json",
     "verified": "submit verify files/where.json --json",
     "lm-eval-out": "export lm-eval dialect-scripted-hash --out files/lm-eval",

@@ -247,7 +247,7 @@ def _factual_replies(source: Path) -> Iterable[tuple[str, str]]:
     for path in sorted(source.rglob("library/factual/*.jsonl")):
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         for number, row in enumerate(rows):
-            right, other = row["answers"], rows[number - 1]["answers"][0]
+            right, (other, *_) = (one.get("answers") or [one["answer"]] for one in (row, rows[number - 1]))
             said = [right[0], f"The answer is {right[0]}.", f"I think it is {right[-1]}, but I am not sure.", other, "I don't know.",
                     f"It is not {other}; it is {right[0]}.", f"{right[0]} or {other}", f"**{right[0]}**\n\nThis is well known."]  # fmt: skip
             said += [

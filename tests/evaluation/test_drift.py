@@ -204,7 +204,9 @@ def test_a_small_difference_of_many_samples_is_equivalent() -> None:
 
 
 def test_log_probabilities_that_one_does_not_give_are_said(short: str) -> None:
-    drift = measure_drift(scripted("a", {}), scripted("b", {}), tasks=[short])
+    said: list[str] = []
+    drift = measure_drift(scripted("a", {}), scripted("b", {}), tasks=[short], say=said.append)
+    assert [one.split(" is sent ")[0] for one in said] == [drift.a, drift.b]
     assert drift.verdict == "same"
     assert (
         f"No log-probabilities were compared on {short}: fewer than two samples have them" in drift.sentence

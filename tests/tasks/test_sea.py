@@ -69,12 +69,24 @@ HARMFUL = {
 }  # fmt: skip
 
 
+PICTURE = {
+    "bytes": b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x08\x00\x00\x00\x08\x08\x02\x00\x00\x00Km)\xdc",
+    "path": "a.png",
+}
+CVQA = {
+    "id": "('Indonesian', 'Indonesia')", "jv": "('Javanese', 'Indonesia')", "ms": "('Malay', 'Malaysia')",
+    "su": "('Sundanese', 'Indonesia')", "ta": "('Tamil', 'India')", "tl": "('Filipino', 'Philippines')", "zh": "('Chinese', 'Singapore')",
+}  # fmt: skip
+
+
 def row_of(name: str) -> dict[str, Any]:
     """A row of the form that the data have, whose answer is the second option."""
     family, _, language = name.rpartition("-")
-    label = LABELS.get(family, {}).get(language, "ခ" if language == "my" else "B")
+    label: Any = LABELS.get(family, {}).get(language, "ခ" if language == "my" else "B")
     if family.startswith("sea-safeguard"):
         label = HARMFUL[language]
+    if family == "sea-marvl":
+        label = False
     if family in ("sea-qa", "sea-novel-qa", "sea-summary") or family.startswith("sea-translation"):
         label = "kalimat yang benar"
     single = {"id": "Ambigu atau Tidak Ambigu", "ta": "உண்மை அல்லது பொய்"}.get(language, "")
@@ -101,7 +113,19 @@ def row_of(name: str) -> dict[str, Any]:
         "answer": "b",
         "sample_id": "x/1",
     }
-    return {**row, **options, **exam, "subject_category": "STEM", "cultural_sensitivity_label": "CA"}
+    pictures = {
+        "Question": "tanya", "Options": ["satu", "dua", "tiga", "empat"], "Label": 1, "ID": "1", "Category": "makanan", "image": PICTURE,
+        "Subset": CVQA.get(language), "left_img": PICTURE, "right_img": PICTURE, "hypothesis": "tanya", "chapter": "makanan",
+        "captions": ["kalimat yang benar", "kalimat lain"], "image_id": "1",
+    }  # fmt: skip
+    return {
+        **row,
+        **options,
+        **exam,
+        **pictures,
+        "subject_category": "STEM",
+        "cultural_sensitivity_label": "CA",
+    }
 
 
 @pytest.fixture
@@ -125,7 +149,7 @@ def loaded(name: str) -> Task:
     copies._hub_rows.rows["row"] = row_of(name)  # type: ignore[attr-defined]
     if not name.startswith(OF_REPOSITORY):
         return load_task(name, chat=True)
-    Path("rows.jsonl").write_text(json.dumps(row_of(name)) + "\n")
+    Path("rows.jsonl").write_text(json.dumps(row_of(name), default=str) + "\n")
     return load_task(name, chat=True, overrides={"dataset.path": "rows.jsonl"})
 
 
@@ -140,7 +164,7 @@ def said(task: Task, reply: str) -> tuple[str, float]:
     record = asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, door))
     assert record.answer is not None, record.failure
     prompt = record.answer.prompt
-    text = prompt if isinstance(prompt, str) else "\n".join(str(message.content) for message in prompt)
+    text = prompt if isinstance(prompt, str) else "\n".join(message.text for message in prompt)
     return text, record.scores[task.metrics[0].scorer].value if record.scores else float("nan")
 
 
@@ -285,6 +309,42 @@ def test_criteria_of_rows_are_judged_by_their_classes_and_severities(
     assert score.value == pytest.approx(1 / 11)
 
 
+@pytest.mark.parametrize(
+    ("name", "row", "right", "count"),
+    [
+        ("sea-marvl-zh", {**row_of("sea-marvl-zh"), "label": True}, "答案：正确", 2),
+        ("mathvision", {"id": "7", "question": "How long?", "options": [], "answer": "18", "decoded_image": PICTURE, "subject": "x", "level": 2}, r"\boxed{18}", 1),
+        ("mathvision-mini", {"id": "7", "question": "How long?", "options": ["1", "2"], "answer": "B", "decoded_image": PICTURE, "subject": "x", "level": 2}, r"So \boxed{B}.", 1),
+        ("mathvista-choice", {"pid": "7", "question": "Which?", "choices": ["red", "blue"], "answer": "blue", "question_type": "multi_choice", "decoded_image": PICTURE, "metadata": {}}, "Answer: B", 1),
+        ("mathvista-free", {"pid": "7", "question": "How long?", "choices": None, "answer": "1.2", "unit": "m", "question_type": "free_form", "decoded_image": PICTURE, "metadata": {"category": "x"}}, r"\boxed{1.2}", 1),
+    ],
+)  # fmt: skip
+def test_a_question_comes_with_its_pictures(
+    name: str,
+    row: dict[str, Any],
+    right: str,
+    count: int,
+    hub: list[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    seen: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        seen.append(request)
+        return Response(right)
+
+    copies._hub_rows.rows["row"] = row  # type: ignore[attr-defined]
+    task = load_task(name, chat=True)
+    record = asyncio.run(evaluate_sample(task, 0, task.samples[0], 0, ask))
+    (request,) = seen
+    assert isinstance(request, Generate) and not isinstance(request.prompt, str)
+    assert [image.data for image in request.prompt[-1].images] == [PICTURE["bytes"]] * count
+    assert "{{" not in request.prompt[-1].text and "\n\n\n" not in request.prompt[-1].text
+    assert [score.value for score in record.scores.values()] == [1.0], record
+
+
 def test_rows_of_the_repository_are_found_in_a_checkout_and_asked_for_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +357,7 @@ def test_rows_of_the_repository_are_found_in_a_checkout_and_asked_for_elsewhere(
     )
     file = tmp_path / "seahelm_tasks/nlu/paraphrase_identification/data/tl_paws.jsonl"
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps(row_of("sea-paraphrase-tl")) + "\n")
+    file.write_text(json.dumps(row_of("sea-paraphrase-tl"), default=str) + "\n")
     assert "licence" in typed("tasks", "show", "sea-paraphrase-tl").out
     assert "Magkaiba ang ibig sabihin" in typed("tasks", "preview", "sea-paraphrase-tl").out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -170,7 +171,7 @@ def check(
 def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> int:
     from evalwright.evaluation.drift import measure_drift
 
-    drift = measure_drift(found, other, **wanted)
+    drift = measure_drift(found, other, say=partial(echo, error=True), **wanted)
     if as_json:
         print_json(drift.as_dict())
     else:

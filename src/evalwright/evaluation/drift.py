@@ -11,7 +11,7 @@ import asyncio
 import math
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, takewhile
@@ -128,9 +128,10 @@ class Drift(Plain):
 
 
 def measure_drift(
-    a: Model, b: Model, *, tasks: Sequence[str] = TASKS, limit: int = SAMPLES, margin: float = MARGIN
-) -> Drift:
-    """Send both models the same requests and compare what comes back. limit: samples of each task.
+    a: Model, b: Model, *, tasks: Sequence[str] = TASKS, limit: int = SAMPLES, margin: float = MARGIN,
+    say: Callable[[str], None] | None = None,
+) -> Drift:  # fmt: skip
+    """Send both models the same requests and compare what comes back. limit: samples of each task. say: told how far it is.
 
     A model beside itself shows how far it repeats its own answers. Raises ConfigurationError for a margin outside (0, 1) or a
     limit below 2; AbilityError where the two have nothing in common that a task needs.
@@ -144,6 +145,7 @@ def measure_drift(
     chat = "chat" in a.abilities & b.abilities
     measured: list[TaskDrift] = []
     left_out: list[str] = []
+    say = say or (lambda sentence: None)
     for name in dict.fromkeys(tasks):
         loaded = load_tasks(name, chat=chat)
         missing = [
@@ -158,12 +160,16 @@ def measure_drift(
             "generate" in task.strategy.needs for task in loaded
         ):
             more = load_tasks(name, chat=chat, overrides={"answer.top_logprobs": 0})
-            first = [run_blocking(partial(_ask, _chosen(more, limit)[:1], model)) for model in (a, b)]
+            first = [run_blocking(partial(_ask, _chosen(more, limit)[:1], model, say)) for model in (a, b)]
             # Some servers take the option and give nothing, or refuse it.
             if not any(_why(record) for records in first for record in records):
                 loaded = more
         chosen = _chosen(loaded, limit)
-        one, other = [run_blocking(partial(_ask, chosen, model)) for model in (a, b)]
+        answers = []
+        for model in (a, b):
+            say(f"{model.name} is sent {len(chosen)} samples of {name}.")
+            answers.append(run_blocking(partial(_ask, chosen, model, say)))
+        one, other = answers
         units = _units(chosen)
         measured.append(_compared(name, one, other, units, margin=margin))
     if not measured:
@@ -191,9 +197,9 @@ def _units(chosen: Chosen) -> list[int]:
     return [numbers[name] for name in names]
 
 
-async def _ask(chosen: Chosen, model: Model) -> Sequence[SampleRecord]:
+async def _ask(chosen: Chosen, model: Model, say: Callable[[str], None]) -> Sequence[SampleRecord]:
     with tempfile.TemporaryDirectory() as folder, SqliteStore.open(Path(folder)) as store:
-        async with Engine(store) as engine:
+        async with Engine(store, on_event=say) as engine:
             door = engine.door({"target": model})
             work = [evaluate_sample(task, place, task.samples[place], 0, door) for task, place in chosen]
             return await asyncio.gather(*work)

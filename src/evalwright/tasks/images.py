@@ -1,4 +1,4 @@
-"""The images of a row: paths inside the task's folder, data URLs, and addresses where the person has allowed them.
+"""The images of a row: paths inside the task's folder, data URLs, the hub's image columns, and addresses where the person has allowed them.
 
 `prompt.images` is a template of one or several of these. An image stands where the template of the user's turn puts it
 (`{{ images[0] }}`), else before the text. What a stranger's row may name is bounded: nothing outside the folder, no pipe, no more
@@ -69,6 +69,8 @@ class RowImages:
         return tuple(self._read(one) for one in named if one not in (None, ""))
 
     def _read(self, named: Any) -> Image:
+        if isinstance(named, Mapping) and isinstance(data := named.get("bytes"), str):
+            named = f"data:;base64,{data}"  # a column of images of the hub, as rows are kept
         if not isinstance(named, str):
             raise RowError(f"an image is named by a path, a data URL or an address, not by {kind_of(named)}")
         try:

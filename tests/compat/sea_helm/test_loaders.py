@@ -11,9 +11,10 @@ import pytest
 
 from compat.sea_helm.small_tree import entry
 from evalwright.compat.sea_helm.config import SeaTask
-from evalwright.compat.sea_helm.rows import LOADERS, load_rows
+from evalwright.compat.sea_helm.rows import LOADERS, hub_file, load_rows
 from evalwright.core.errors import DatasetError
 
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ENGLISH = {"question": "Why?", "options": [" one", "two "]}
 
 
@@ -137,3 +138,18 @@ def test_the_right_option_of_each_row_is_at_the_published_place(
 def test_a_column_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"row 1.*(narrative|choices)"):
         _rows(monkeypatch, tmp_path, "MuSRDataloader", "musr_x", "en", {"question": "q", "answer_index": 1})
+
+
+def test_a_file_that_was_unpacked_in_the_librarys_folder_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    snapshot = tmp_path / "datasets--owner--data" / "snapshots" / COMMIT
+    (snapshot / "images").mkdir(parents=True)
+    (snapshot / "images" / "a.jpg").write_bytes(b"a")
+    (tmp_path / "secret").write_bytes(b"b")
+    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", lambda repository: COMMIT)
+    assert hub_file("owner/data", "images/a.jpg").read_bytes() == b"a"
+    with pytest.raises(DatasetError, match="cannot be fetched"):
+        hub_file("owner/data", "../../../secret")

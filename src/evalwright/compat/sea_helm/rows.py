@@ -411,11 +411,17 @@ def pinned(repository: str) -> tuple[str, str]:
 
 
 def hub_file(repository: str, name: str) -> Path:
-    """A single file of a data set of the hub, at its revision. Raises DatasetError."""
+    """A single file of a data set of the hub, at its revision. Raises DatasetError.
+
+    What lies in the library's folder for that revision is taken first: some sets pack their files, and are unpacked there.
+    """
     owner, revision = pinned(repository)
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
+        kept = try_to_load_from_cache(owner, name, repo_type="dataset", revision=revision)
+        if isinstance(kept, str):
+            return Path(kept)
         return Path(hf_hub_download(owner, name, repo_type="dataset", revision=revision))
     except Exception as error:
         what = f"The file '{name}' of the dataset '{repository}'"
