@@ -23,7 +23,7 @@ ORDER = [
     "analysis", "reports", "api", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Only these tables name a foreign system, in lines of data; nothing else does outside compat/.
-TABLES = {"cli/foreign.py", "cli/foreign_commands.py", "models/built_in.py", "tasks/dialects.py"}
+TABLES = {"cli/foreign.py", "cli/foreign_commands.py", "tasks/dialects.py"}
 FOREIGN = (
     "evalwright.compat", "lm-eval", "lm_eval", "lm-evaluation-harness", "hhem-leaderboard",
     "open-factual-bench",

@@ -15,6 +15,8 @@ from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.counts import Counts
 from evalwright.engine.ledger import Account
+from evalwright.engine.rows import Row
+from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel, Pacing, RemoteModel
 from evalwright.models.scripted import ScriptedModel
 
@@ -93,6 +95,16 @@ class FileCounting(Remote):
             file.write(f"{number_of(request)}\n".encode())
         await asyncio.sleep(self.latency)
         return Response(text=f"answer {number_of(request)}", usage=Usage(3, 2))
+
+
+async def claims(store: Store, *keys: bytes) -> list[str]:
+    """Claim these; what became of each."""
+    return await asyncio.gather(*map(store.outbox().claim, keys))
+
+
+async def put_rows(store: Store, rows: Sequence[Row]) -> None:
+    """Store these rows, durably."""
+    await asyncio.gather(*map(store.outbox().put, rows))
 
 
 def account(request: Request, counts: Counts | None = None) -> Account:

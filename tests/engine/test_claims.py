@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.support import claims
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.claims import LEASE, OPEN, Owner, is_running, process_of, started, this_host
@@ -73,7 +74,7 @@ def now(each_store: str) -> str:
 
 async def outcome(home: Path) -> str:
     with open_store(home) as store:
-        return (await store.claim([b"k"]))[0]
+        return await store.outbox().claim(b"k")
 
 
 def test_an_owner_on_another_host_holds_its_claims_until_its_lease_ends(
@@ -108,7 +109,7 @@ def test_a_clock_that_is_wrong_changes_no_lease_on_a_server(
 
     async def work() -> None:
         with open_store(tmp_path) as store:
-            assert await store.claim([b"k", b"own"]) == ["them", "mine"]
+            assert await claims(store, b"k", b"own") == ["them", "mine"]
             ((left,),) = behind(
                 tmp_path, f"SELECT expires - {now(each_store)} FROM owners WHERE id <> 'them'"
             )
@@ -126,7 +127,7 @@ database.LEASE = 10.0
 from evalwright.engine.opening import open_store
 async def main():
     with open_store(Path(sys.argv[1])) as store:
-        print(*await store.claim([b"k"]), flush=True)
+        print(await store.outbox().claim(b"k"), flush=True)
         await asyncio.sleep(3600)
 asyncio.run(main())
 """
@@ -181,7 +182,7 @@ def test_a_lease_is_renewed_while_the_store_is_open(
 
     async def work(store: Store) -> None:
         assert behind(tmp_path, "SELECT * FROM owners") == [], "one that claimed nothing needs no lease"
-        await store.claim([b"k"])
+        await store.outbox().claim(b"k")
         first, until = expires(), time.monotonic() + 600
         while expires() <= first + 0.1:
             assert time.monotonic() < until
@@ -204,10 +205,10 @@ def test_what_a_store_of_this_process_claimed_is_free_once_it_is_closed(
 
     async def breaks() -> None:
         with open_store(tmp_path) as store:
-            assert await store.claim([b"k"]) == ["mine"]
+            assert await store.outbox().claim(b"k") == "mine"
             make_read_only(store)
             with pytest.raises(StoreError):
-                await store.put_many([row_of(b"other", "m", b"{}", Response(text="x"))])
+                await store.outbox().put(row_of(b"other", "m", b"{}", Response(text="x")))
 
     asyncio.run(breaks())
     assert len(behind(tmp_path, "SELECT * FROM claims")) == 1, "it could give its claims up"

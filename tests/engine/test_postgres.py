@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from engine.support import FileCounting, Remote, number_of, question
+from engine.support import FileCounting, Remote, claims, number_of, question
 from evalwright.core import postgres
 from evalwright.core.errors import ConfigurationError, MissingExtra, StoreError
 from evalwright.core.postgres import shown
@@ -126,7 +126,7 @@ def test_who_is_suspended_within_a_transaction_holds_nobody_up(
         made.execute("SELECT 1")
 
     async def claim(store: Store) -> list[str]:
-        return await asyncio.wait_for(store.claim([b"k"]), 600)
+        return await asyncio.wait_for(claims(store, b"k"), 600)
 
     with open_store(tmp_path) as store:
         link = postgres.Link(url)
@@ -195,7 +195,7 @@ def test_what_a_server_did_not_take_may_go_into_a_file(
         with open_store(tmp_path) as store:
             make_read_only(store)
             with pytest.raises(StoreError, match="are kept in"):
-                await store.put_many([row_of(b"k", "m", b"{}", Response(text="paid"))])
+                await store.outbox().put(row_of(b"k", "m", b"{}", Response(text="paid")))
 
     asyncio.run(refused())
     (kept,) = (tmp_path / KEPT).iterdir()
@@ -291,11 +291,11 @@ def test_a_store_on_a_silent_server_can_be_closed(
 
     async def work() -> list[BaseException | None]:
         store = open_store(tmp_path)
-        await store.claim([b"k"])
+        await claims(store, b"k")
         mortal.freeze()
-        waiting = [
+        waiting: list[asyncio.Future[Any]] = [
             asyncio.ensure_future(store.get_many([b"k"])),
-            asyncio.ensure_future(store.put_many([row_of(b"k", "m", b"{}", Response(text="paid"))])),
+            store.outbox().put(row_of(b"k", "m", b"{}", Response(text="paid"))),
         ]
         await asyncio.sleep(0.2)
         await asyncio.to_thread(store.close)

@@ -30,7 +30,7 @@ from evalwright.engine.budget import Budget, Limits
 from evalwright.engine.counts import Counts
 from evalwright.engine.remote import RemoteSender
 from evalwright.models.base import Pacing
-from evalwright.models.remote.pool import ReplicaPool
+from evalwright.models.replicated import ReplicaPool
 
 Reply = Callable[[Request], Awaitable[Response]]
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.support import question
+from engine.support import claims, put_rows, question
 from evalwright.core.errors import ConfigurationError, Failure, StoreError
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.exchange import KEPT
@@ -290,7 +290,7 @@ def test_a_store_of_an_older_version_answers_every_request(tmp_path: Path) -> No
         async def work(home: Path = home) -> None:
             with open_store(home) as store:
                 assert await store.get_many(list(responses)) == list(responses.values())
-                assert await store.claim([*responses, b"\0"]) == [*["stored"] * 50, "mine"]
+                assert await claims(store, *responses, b"\0") == [*["stored"] * 50, "mine"]
 
         asyncio.run(work())
 
@@ -320,11 +320,13 @@ def test_many_at_once(tmp_path: Path) -> None:
 
     async def work() -> None:
         with open_store(tmp_path) as one, open_store(tmp_path) as other:
-            assert await one.claim(keys) == ["mine"] * 300
-            assert await other.claim(keys[:3]) == [one.command] * 3
-            await one.put_many([row_of(key, "m", b"{}", Response(text=key.decode())) for key in keys[:200]])
-            await one.release(keys[200:])
-            assert await other.claim([*keys[199:201], b"new"]) == ["stored", "mine", "mine"]
+            assert await claims(one, *keys) == ["mine"] * 300
+            assert await claims(other, *keys[:3]) == [one.command] * 3
+            await put_rows(one, [row_of(key, "m", b"{}", Response(text=key.decode())) for key in keys[:200]])
+            for key in keys[200:]:
+                one.outbox().release(key)
+            await claims(one, b"written after that")
+            assert await claims(other, *keys[199:201], b"new") == ["stored", "mine", "mine"]
             found = await other.get_many([keys[7], b"none", keys[8]])
             assert [response and response.text for response in found] == ["7", None, "8"]
             assert len(other) == 200
@@ -340,7 +342,7 @@ def test_a_text_that_no_database_takes_is_stored(tmp_path: Path) -> None:
     async def work() -> None:
         with open_store(tmp_path) as store:
             payload = canonical({"prompt": odd})
-            await store.put_many([row_of(b"k", plain(odd), payload, Response(text=odd))])
+            await put_rows(store, [row_of(b"k", plain(odd), payload, Response(text=odd))])
             assert await got(store, b"k") == Response(text=odd)
             store.remember_empty(b"e", Failure("empty", "provider", odd))
             await stored(store, b"after", Response())

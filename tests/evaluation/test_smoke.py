@@ -13,8 +13,7 @@ from evalwright.core.errors import AbilityError, ConfigurationError, Rejected
 from evalwright.core.requests import Generate, Request
 from evalwright.evaluation.smoke import LONG, NOTHING, ORDINARY, smoke_test
 from evalwright.models.registry import open_model
-from evalwright.models.scripted import Scripted, ScriptedModel, last_text
-from evalwright.models.scripted_lead import lead
+from evalwright.models.scripted import Scripted, ScriptedModel, last_text, lead
 
 REFUSAL = "The article has nothing to summarise."
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Message
 from evalwright.models.registry import open_model
-from evalwright.models.scripted_lead import lead
+from evalwright.models.scripted import lead
 
 TEXT = 'The mill opened in 1904. It burnt down twice. "Never again," said Dr. Ode. Today it is a school.'
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from evalwright.models.scripted_lead import lead
+from evalwright.models.scripted import lead
 from support.openai_faults import Faults
 from support.openai_server import OpenAIServer, serving
 

@@ -164,7 +164,7 @@ class Batcher:
         if self._loaded or self._load_failure is not None:
             return self._load_failure
         if self._model.heavy:
-            self._slots.acquire(self)
+            self._slots.acquire(self.leave_when_idle)
         if self._closing:
             self._leave_slot()
             return self._failure("the run ended before it was loaded")
@@ -197,7 +197,7 @@ class Batcher:
     def _leave_slot(self) -> None:
         self._leave = False
         if self._model.heavy:
-            self._slots.release(self)
+            self._slots.release(self.leave_when_idle)
 
     # And this again in the loop's.
 

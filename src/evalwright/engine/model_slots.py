@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Protocol
+from collections.abc import Callable
 
 _SHORTEST_PATIENCE = 0.05
 _LONGEST_PATIENCE = 1.0
 
 
-class SlotHolder(Protocol):
-    """A model's worker, as far as its slot is concerned."""
-
-    def leave_when_idle(self) -> None:
-        """Called from any thread: another model waits for a slot."""
+Leave = Callable[[], None]
+"""Tells a loaded model's worker, from any thread, that another model waits for a slot. Its holder is known by it."""
 
 
 class ModelSlots:
@@ -28,15 +25,15 @@ class ModelSlots:
     def __init__(self, slots: int) -> None:
         self._free = max(1, slots)
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[SlotHolder, threading.Event]] = deque()
-        self._holding: list[SlotHolder] = []
+        self._waiting: deque[tuple[Leave, threading.Event]] = deque()
+        self._holding: list[Leave] = []
 
     @property
     def contended(self) -> bool:
         """Whether another model waits for a slot."""
         return bool(self._waiting)
 
-    def acquire(self, holder: SlotHolder) -> None:
+    def acquire(self, holder: Leave) -> None:
         """Wait for a slot. Blocks; called in the holder's own thread."""
         with self._lock:
             if self._free:
@@ -47,10 +44,10 @@ class ModelSlots:
             self._waiting.append((holder, turn))
             holding = list(self._holding)
         for other in holding:
-            other.leave_when_idle()
+            other()
         turn.wait()
 
-    def release(self, holder: SlotHolder) -> None:
+    def release(self, holder: Leave) -> None:
         """Give the slot to whoever has waited longest."""
         with self._lock:
             self._holding.remove(holder)
@@ -63,7 +60,7 @@ class ModelSlots:
                 self._free += 1
                 return
         if contended:
-            following.leave_when_idle()
+            following()
 
 
 def patience_of(load_seconds: float) -> float:

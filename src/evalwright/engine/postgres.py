@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from evalwright.core.errors import Failure, StoreError, UsageError
 from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, server_error, shown
 from evalwright.core.responses import Response
+from evalwright.engine import schema
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, Found, check_version
 from evalwright.engine.exchange import keep, take_back
 from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
 from evalwright.engine.store import Store
+from evalwright.models.remote.batch.journal import in_postgres
 
 if TYPE_CHECKING:
     import psycopg
@@ -41,29 +43,12 @@ _TABLES = (
     )""",
     # They are compressed already where that pays.
     "ALTER TABLE responses ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN response SET STORAGE EXTERNAL",
-    "CREATE TABLE claims (key BYTEA PRIMARY KEY, owner TEXT NOT NULL)",
-    "CREATE TABLE empty (key BYTEA PRIMARY KEY, failure TEXT NOT NULL, checksum BIGINT NOT NULL)",
-    """CREATE TABLE ledger (
-        command TEXT NOT NULL,
-        model TEXT NOT NULL,
-        outcome TEXT NOT NULL,
-        estimated INTEGER NOT NULL,
-        sendings BIGINT NOT NULL,
-        input_tokens BIGINT NOT NULL,
-        output_tokens BIGINT NOT NULL,
-        dollars DOUBLE PRECISION,
-        first DOUBLE PRECISION NOT NULL,
-        last DOUBLE PRECISION NOT NULL,
-        PRIMARY KEY (command, model, outcome, estimated)
-    )""",
-    """CREATE TABLE owners (
-        id TEXT PRIMARY KEY,
-        host TEXT NOT NULL,
-        pid BIGINT NOT NULL,
-        started TEXT NOT NULL,
-        expires DOUBLE PRECISION NOT NULL
-    )""",
-    "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL)",
+    *(
+        in_postgres(table)
+        for version in schema.MIGRATIONS
+        for table in version
+        if table.startswith("CREATE TABLE") and " responses " not in table
+    ),
     "CREATE TABLE version (schema INTEGER NOT NULL)",
 )
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)

@@ -24,8 +24,8 @@ from evalwright.engine.pacing import Permit
 from evalwright.engine.retry import Attempts, seconds_shown
 from evalwright.engine.sending import Endpoint, SendingQueue
 from evalwright.models.base import RemoteModel
-from evalwright.models.remote.pool import ReplicaPool
 from evalwright.models.replicas import Replica
+from evalwright.models.replicated import ReplicaPool
 from evalwright.models.timeouts import Timeouts
 
 # From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long.

@@ -98,52 +98,65 @@ def delay_before(attempt: int, retry_after: float | None = None) -> float:
 
 
 class Breaker:
-    """Stops a run against a model that has never once answered and never will.
+    """What the failures in a row of one endpoint mean: that nothing more is sent, or that others of its pool take its requests.
 
-    It opens after `REFUSED` sendings failed for the key's sake, or after `UNREACHED` sendings over at least
-    `UNREACHED_SECONDS` reached no server; each in a row, and before any answer. A model that has answered once is never cut
-    off.
+    It opens for an endpoint that has never once answered and never will: after `REFUSED` failures for the key's sake, or `UNREACHED`
+    in which no server was reached. One that has answered once is never cut off; it can be ill: `SURE` failures say so that let no
+    request in, `SICK` others. Each is a number of failures, and the seconds over which they must have come.
     """
 
-    REFUSED = 10
-    UNREACHED = 50
-    UNREACHED_SECONDS = 10.0
+    REFUSED, UNREACHED = (10, 0.0), (50, 10.0)
+    SURE, SICK = (3, 0.0), (10, 5.0)
 
     def __init__(self, name: str) -> None:
         self.failure: Failure | None = None
         """Set while the breaker is open: why every request fails at once."""
+        self.proven = False
+        """Whether an answer ever came."""
         self._name = name
-        self._trusted = False
-        self._refused = 0
-        self._unreached = 0
-        self._since = 0.0
+        self._rows: dict[str, tuple[int, float]] = {}
+        """By what fails: how often in a row, and when it began."""
 
     def succeeded(self) -> None:
         """An answer came."""
-        self._trusted = True
+        self.proven = True
         self.failure = None
+
+    def well(self) -> None:
+        """It is not ill any more."""
+        self._rows.pop("ill", None)
 
     def failed(self, error: RequestError, now: float) -> bool:
         """A sending failed; true if this opened the breaker."""
-        if self._trusted or self.failure is not None:
+        if self.proven or self.failure is not None:
             return False
-        if isinstance(error, AuthenticationFailed):
-            self._refused += 1
-            self._unreached = 0
-        elif isinstance(error, ConnectionFailed | TimedOut):
-            self._refused = 0
-            if self._unreached == 0:
-                self._since = now
-            self._unreached += 1
-        else:
-            self._refused = self._unreached = 0
+        refused, unreached = (
+            isinstance(error, AuthenticationFailed),
+            isinstance(error, ConnectionFailed | TimedOut),
+        )
+        opens = self._row("refused", refused, self.REFUSED, now)
+        if not (self._row("unreached", unreached, self.UNREACHED, now) or opens):
             return False
-        long_unreached = self._unreached >= self.UNREACHED and now - self._since >= self.UNREACHED_SECONDS
-        if self._refused < self.REFUSED and not long_unreached:
-            return False
-        count = max(self._refused, self._unreached)
+        count = self._rows["refused" if refused else "unreached"][0]
         self.failure = replace(
             error.as_failure(attempts=0),
             message=f"Not sent, because {self._name} never answered and {count} requests to it failed in a row: {error}",
         )
         return True
+
+    def is_ill(self, error: RequestError, now: float, *, at_fault: bool) -> bool:
+        """Whether the endpoint is ill by now. at_fault: it may be, and not the request, which else it took."""
+        return self._row("ill", at_fault, self.SURE if lets_nothing_in(error) else self.SICK, now)
+
+    def _row(self, what: str, goes_on: bool, limit: tuple[int, float], now: float) -> bool:
+        if not goes_on:
+            self._rows.pop(what, None)
+            return False
+        count, since = self._rows.get(what, (0, now))
+        self._rows[what] = (count + 1, since)
+        return count + 1 >= limit[0] and now - since >= limit[1]
+
+
+def lets_nothing_in(error: RequestError) -> bool:
+    """Whether no connection is made, the key is refused or the model is not there."""
+    return isinstance(error, AuthenticationFailed | ConnectionFailed) or error.status == 404

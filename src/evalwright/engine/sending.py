@@ -17,17 +17,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from evalwright.core.errors import AuthenticationFailed, BadReply, ConnectionFailed, Rejected, RequestError
+from evalwright.core.errors import BadReply, Rejected, RequestError
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer, Permit
-from evalwright.engine.retry import Breaker
+from evalwright.engine.retry import Breaker, lets_nothing_in
 from evalwright.models.base import RemoteModel
 from evalwright.models.replicas import Replica
 
-_SURE = 3
-"""Failures in a row after which an endpoint is set aside that does not let requests in."""
-_SICK, _SICK_SECONDS = 10, 5.0
-"""The same for other failures, and how long they must have gone on."""
 _FIRST_GAP, _LONGEST_GAP = 1.0, 60.0
 """Seconds until an endpoint that was set aside is tried again."""
 
@@ -42,9 +38,6 @@ class Endpoint:
         self.changed: Callable[[], None] = lambda: None
         self.alone = True
         self._loop = loop
-        self._proven = False
-        self._in_a_row = 0
-        self._since = 0.0
         self._aside_since = -1.0
         self._gap = _FIRST_GAP
         self._probe: Permit | None = None
@@ -68,10 +61,10 @@ class Endpoint:
     def answered(self, permit: Permit, response: Response) -> bool:
         """The request was answered. True where the endpoint had been set aside."""
         self.breaker.succeeded()
-        self._proven = True
         again = False
         if permit.sent_at > self._aside_since:  # what was sent before says nothing of now
-            again, self._in_a_row = self.record.aside != "", 0
+            again = self.record.aside != ""
+            self.breaker.well()
             self.record.aside, self._gap, self._probe = "", _FIRST_GAP, None
         self.pacer.answered(permit, response)
         self.record.end()
@@ -107,26 +100,19 @@ class Endpoint:
 
     def may_be_at_fault(self, error: RequestError) -> bool:
         """Whether another endpoint may answer what this one did not. One that never answered may reject what is no fault of the request."""
-        if isinstance(error, AuthenticationFailed | ConnectionFailed) or error.status == 404:
+        if lets_nothing_in(error):
             return True
         if isinstance(error, Rejected):
-            return not self._proven
+            return not self.breaker.proven
         return error.retryable and error.kind in ("rate limited", "server error", "timed out")
 
     def _is_ill(self, error: RequestError, now: float) -> bool:
         if self.pacer.hopeless is not None:
             return True
-        if not self.may_be_at_fault(error) and not isinstance(error, BadReply):
-            self._in_a_row = 0  # it took the request, and said what was wrong with it
-            return False
-        if error.kind == "rate limited":
+        at_fault = self.may_be_at_fault(error)
+        if at_fault and error.kind == "rate limited":
             return False  # the pacer's matter
-        if not self._in_a_row:
-            self._since = now
-        self._in_a_row += 1
-        if isinstance(error, AuthenticationFailed | ConnectionFailed) or error.status == 404:
-            return self._in_a_row >= _SURE
-        return self._in_a_row >= _SICK and now - self._since >= _SICK_SECONDS
+        return self.breaker.is_ill(error, now, at_fault=at_fault or isinstance(error, BadReply))
 
 
 @dataclass(slots=True, eq=False)

@@ -19,7 +19,7 @@ from evalwright.core.secrets import mask
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database
 from evalwright.engine.outbox import Outbox
-from evalwright.engine.rows import Batch, Row, checksum_of, dump, plain, response_of
+from evalwright.engine.rows import Batch, checksum_of, dump, plain, response_of
 from evalwright.engine.writer import Writer
 
 
@@ -58,18 +58,6 @@ class Store(ABC):
     @abstractmethod
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         """The stored answer to each, or None. A row that cannot be read counts as absent and is removed."""
-
-    async def claim(self, keys: Sequence[bytes]) -> list[str]:
-        """For each MINE (ask it, then put or release it), STORED (it is answered), or another owner's id."""
-        return (await self._done(claims=list(keys))).outcomes
-
-    async def put_many(self, rows: Sequence[Row]) -> None:
-        """Store answers, which ends their claims; returns when they are durable."""
-        await self._done(puts=list(rows))
-
-    async def release(self, keys: Sequence[bytes]) -> None:
-        """End claims without an answer."""
-        await self._done(releases=list(keys))
 
     async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
         """The failure that is remembered of a request to which every reply was empty, or None.
@@ -119,21 +107,6 @@ class Store(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    async def _done(self, **wishes: Any) -> Batch:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Batch] = loop.create_future()
-
-        def settle(batch: Batch, error: StoreError | None) -> None:
-            if not future.done():
-                future.set_result(batch) if error is None else future.set_exception(StoreError(str(error)))
-
-        def done(batch: Batch, error: StoreError | None) -> None:
-            with suppress(RuntimeError):  # a loop that has closed has no task left that waits
-                loop.call_soon_threadsafe(settle, batch, error)
-
-        self._writer.submit(Batch(done, **wishes))
-        return await future
 
     def _look(self, name: str, *arguments: Any) -> Any:
         """What a method of the database finds."""

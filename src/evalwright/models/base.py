@@ -139,6 +139,36 @@ class RemoteModel(Model):
         """Release connections. Called once, when the engine closes."""
 
 
+class Forwarding(RemoteModel):
+    """A remote model that is another one, but for the way that its requests go."""
+
+    def __init__(self, model: RemoteModel) -> None:
+        self._model = model
+        self.name, self.abilities, self.carries, self.naming = (
+            model.name,
+            model.abilities,
+            model.carries,
+            model.naming,
+        )
+        self.fingerprint, self.price, self.names_cost = model.fingerprint, model.price, model.names_cost
+
+    def describe(self) -> dict[str, Any]:
+        """As the model."""
+        return self._model.describe()
+
+    def check(self) -> None:
+        """As the model."""
+        self._model.check()
+
+    def refuses(self, request: Request) -> str | None:
+        """As the model."""
+        return self._model.refuses(request)
+
+    def most_tokens(self, request: Request) -> int | None:
+        """As the model."""
+        return self._model.most_tokens(request)
+
+
 class LocalModel(Model):
     """A model in this process. One method: `answer_batch`.
 

@@ -1,6 +1,6 @@
 """From a name to a model: `provider/name[@revision]` plus arguments.
 
-Backends come from four places: the table of built-in ones (`built_in.py`), the `@model("provider")` decorator, the entry point
+Backends come from four places: the table of built-in ones (`built_in.toml`), the `@model("provider")` decorator, the entry point
 group `evalwright.models`, and the table of remote providers (`models/providers`), whose rows need no code. A backend is a class (or function) called as
 `backend(name, revision=..., **arguments)`; the arguments that it takes are its keyword parameters.
 """

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -44,7 +45,6 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import EVERY_OPTION, LocalModel, Model, Pacing, RemoteModel, fingerprint_of
-from evalwright.models.scripted_lead import lead
 
 Scripted = Response | RequestError | str | float | Sequence[float]
 Script = Callable[[Request], Scripted | Awaitable[Scripted]]
@@ -273,6 +273,26 @@ def _words(request: Request) -> bytes:
     else:
         parts = tuple(request.payload().items())
     return repr(parts).encode("utf-8", "surrogatepass")
+
+
+_TAGGED = re.compile(r"<(article|passage|document|text)\b[^>]*>\s*(.*?)\s*</\1>", re.DOTALL | re.IGNORECASE)
+_LABELLED = re.compile(
+    r"^(article|passage|document|text):[ \t]*\n\s*(.*?)\s*(?=^[^\W\d_]\w{2,20}:|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|(?<=[。！？।])\s*")
+
+
+def lead(prompt: Prompt, sentences: int) -> str:
+    """The beginning of the text in a prompt, the plain baseline of summarisation (lead-3): what it says is always in the text.
+
+    The text stands in <article>, <passage>, <document> or <text> tags or under such a word as a label ("Article:" on a line of its
+    own, up to the next label), else it is the prompt's longest paragraph.
+    """
+    text = prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
+    named = [match[2] for form in (_TAGGED, _LABELLED) for match in form.finditer(text)]
+    found = max(named or re.split(r"\n\s*\n", text), key=len)
+    return " ".join(part.strip() for part in _SENTENCE.split(found)[:sentences]).strip()
 
 
 _TEXT: frozenset[Ability] = frozenset(("generate", "chat"))

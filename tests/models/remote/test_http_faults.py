@@ -60,3 +60,8 @@ def test_errors_inside_a_200() -> None:
     assert isinstance(fault_within("host", {"error": {"code": 429, "message": "Slow."}}), RateLimited)
     for error in ({"code": "busy", "message": "Slow."}, "Slow."):
         assert isinstance(fault_within("host", {"error": error}), Overloaded)
+    assert isinstance(fault_within("host", {"object": "error", "message": "Slow."}), Overloaded)
+    limited = fault_within("host", {"error": {"type": "rate_limit_error", "message": "Slow."}})
+    assert isinstance(limited, RateLimited)
+    typed = fault_within("host", {"error": "Too long.", "error_type": "validation"})
+    assert typed is not None and typed.status == 422

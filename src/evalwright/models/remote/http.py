@@ -65,7 +65,6 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         max_connections: int = 512,
         timeout: float = 300.0,
-        connect_timeout: float = CONNECT_TIMEOUT,
         largest_reply: int = LARGEST_REPLY,
         key_source: str = "",
         sign: Sign | None = None,
@@ -80,7 +79,7 @@ class HttpClient:
             ours["Authorization"] = basic(unquote(login))
         self._headers = _merged(ours, headers or {})
         self._max_connections = max_connections
-        self._connect_timeout = max(_SMALLEST_CONNECT_TIMEOUT, min(connect_timeout, timeout))
+        self._connect_timeout = max(_SMALLEST_CONNECT_TIMEOUT, min(CONNECT_TIMEOUT, timeout))
         self._largest_reply = largest_reply
         self._key_source = key_source
         self._sign = sign

@@ -57,6 +57,27 @@ _NO_CREDIT = frozenset({
 _BAD_KEY = frozenset({"API_KEY_INVALID"})
 """Google says it in a 400."""
 _USAGE = ("usage", "usageMetadata", "metrics")
+_STATUSES = {
+    word: status
+    for status, words in {
+        400: "invalid_request_error validationexception invalid_prompt",
+        401: "authentication_error",
+        402: "billing_error",
+        403: "permission_error accessdeniedexception",
+        404: "not_found_error resourcenotfoundexception",
+        408: "modeltimeoutexception",
+        413: "request_too_large",
+        422: "validation",
+        424: "modelerrorexception modelstreamerrorexception",
+        429: "rate_limit_error rate_limit_exceeded insufficient_quota throttlingexception",
+        503: "overloaded serviceunavailableexception",
+        504: "timeout_error",
+        529: "overloaded_error",
+    }.items()
+    for word in words.split()
+}
+"""HTTP statuses of the documented words for errors, in small letters, for those that come without one: Anthropic's, Amazon's, OpenAI's,
+Hugging Face's. What no word says is the server's fault."""
 _PER_DAY = "quota per day"
 _NO_CREDIT_WORDS = "credit balance is too low"
 """Anthropic says it in a 400."""
@@ -243,13 +264,21 @@ def _retry_delay(data: Any) -> float | None:
     return None
 
 
+def status_of(*words: Any) -> int:
+    """The HTTP status of an error that a body or an event calls by one of these words, the first that is known; else 500."""
+    found = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
+    return next(filter(None, found), 500)
+
+
 def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -> RequestError | None:
-    """The error that a 200 carries in an `error` field, as gateways send it; None where there is none."""
-    error = data.get("error")
+    """The error that a 200 carries in an `error` field, as gateways send it, or that it is by its `object`; None where it is an answer."""
+    error = data.get("error") or (data if data.get("object") == "error" else None)
     if not error:
         return None
-    code, codes = error.get("code") if isinstance(error, Mapping) else None, codes_of(data)
-    status = code if isinstance(code, int) and 400 <= code < 600 else 400 if codes & _FILTERED else 500
+    codes, named = codes_of(data), error if isinstance(error, Mapping) else data
+    code = named.get("code")
+    status = code if isinstance(code, int) and 400 <= code < 600 else 400 if codes & _FILTERED else 0
+    status = status or status_of(code, named.get("type"), named.get("error_type"))
     return error_for(where, status, server_message(data), codes=codes, key_source=key_source)
 
 

@@ -39,15 +39,13 @@ from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_
 from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.prices import price_of
 from evalwright.models.remote.providers import find, quirks
-from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling, turns
-from evalwright.models.remote.wire.openai_text import CHAT
+from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling
+from evalwright.models.remote.wire.openai_text import CHAT, chat_messages
 from evalwright.models.remote.wire.options import (
     OPENAI_CHAT,
     Options,
     at_place,
-    content,
     fields_of,
-    openai_part,
 )
 
 _OWN = re.compile(
@@ -204,10 +202,11 @@ class LiteLLMModel(RemoteModel):
         switches = {"num_retries": 0, "max_retries": 0, "caching": False, "drop_params": False}
         for more in fields_of(request, OPTIONS):
             fields |= more
-        messages = [
-            {"role": turn.role, "content": content(turn, openai_part)} for turn in turns(request.prompt)
-        ]
-        said = {"model": self.model, "messages": messages, "timeout": self.pacing.timeout}
+        said = {
+            "model": self.model,
+            "messages": chat_messages(request.prompt),
+            "timeout": self.pacing.timeout,
+        }
         return {**self._extra, **given(fields), **said, **switches}
 
     def _translate(self, error: Exception) -> RequestError:

@@ -12,9 +12,10 @@ import os
 import re
 import threading
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, MissingExtra
 from evalwright.core.secrets import remember
@@ -24,19 +25,49 @@ SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _AMAZONS_HOST = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com")
 
 
-class Login(Protocol):
+class Login(ABC):
     """Credentials that requests are sent with. source: where they come from, for messages and the record, never a secret."""
 
     source: str
 
+    def __init__(self) -> None:
+        self._credentials: Any = None
+        self._lock = threading.Lock()
+
     def check(self) -> None:
         """Raise ConfigurationError where there are no credentials, MissingExtra where a library is missing. Sends nothing."""
+        with self._lock:
+            self._find()
 
     async def ready(self) -> None:
-        """Have credentials that are valid now. Raises AuthenticationFailed or ConnectionFailed."""
+        """Have credentials that are valid now; new ones come in a thread. Raises AuthenticationFailed or ConnectionFailed."""
+        if not self._is_good():
+            await asyncio.to_thread(self._renew)
 
+    @abstractmethod
     def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
         """`headers` with those that let the request in."""
+
+    @abstractmethod
+    def _find(self) -> None:
+        """Have credentials, whether they are valid now or not; raises as `check`."""
+
+    @abstractmethod
+    def _is_good(self) -> bool:
+        """Whether they are valid now."""
+
+    @abstractmethod
+    def _fetch(self) -> None:
+        """Make those that were found valid."""
+
+    def _renew(self) -> None:
+        with self._lock:
+            try:
+                self._find()
+            except (ConfigurationError, MissingExtra) as error:
+                raise AuthenticationFailed(str(error)) from None
+            if not self._is_good():
+                self._fetch()
 
 
 def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | None:
@@ -74,22 +105,34 @@ def _session() -> Any:
     return Session()
 
 
-class AwsLogin:
+class AwsLogin(Login):
     """A signature (SigV4) over each request. base_url, region: say which region it is for."""
 
     def __init__(self, base_url: str, region: str | None) -> None:
+        super().__init__()
         self.source = "AWS credentials"
         self._base_url, self._given = base_url, region
         self._region: str | None = None
-        self._credentials: Any = None
         self._frozen: Any = None
-        self._lock = threading.Lock()
 
-    def check(self) -> None:
-        """Raise ConfigurationError where there are no credentials or no region."""
-        self._region = self._region or region_of(self._base_url, self._given)
-        if self._credentials is None:
-            self._credentials = self._find()
+    def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """The headers with the signature. Signs what is sent: the path with its percent-encoding, and the body."""
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+
+        request = AWSRequest(method=method, url=url, data=body, headers=dict(headers))
+        SigV4Auth(self._frozen, "bedrock", self._region).add_auth(request)
+        return dict(request.headers.items())
+
+    def _find(self) -> None:
+        session = _session()
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            self._region = self._region or region_of(self._base_url, self._given)
+            self._credentials = self._credentials or session.get_credentials()
+        except BotoCoreError as error:
+            raise ConfigurationError(_unusable(error)) from None
         if self._credentials is None:
             raise ConfigurationError(
                 "No AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
@@ -101,49 +144,24 @@ class AwsLogin:
             )
         self.source = f"AWS credentials ({self._credentials.method})"
 
-    async def ready(self) -> None:
-        """Have credentials; those of roles are fetched again before they run out, in a thread."""
-        try:
-            if not self._is_good():
-                await asyncio.to_thread(self._fetch)
-        except Exception as error:
-            # botocore's errors have no common meaning; whatever it was, there are no credentials now.
-            known = isinstance(error, ConfigurationError | MissingExtra)
-            words = str(error) if known else f"No AWS credentials could be loaded: {clean(str(error), 200)}"
-            raise AuthenticationFailed(words) from None
-
-    def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """The headers with the signature. Signs what is sent: the path with its percent-encoding, and the body."""
-        from botocore.auth import SigV4Auth
-        from botocore.awsrequest import AWSRequest
-
-        request = AWSRequest(method=method, url=url, data=body, headers=dict(headers))
-        SigV4Auth(self._frozen, "bedrock", self._region).add_auth(request)
-        return dict(request.headers.items())
-
     def _is_good(self) -> bool:
         needed = getattr(self._credentials, "refresh_needed", None)
         return self._frozen is not None and not (needed is not None and needed())
 
     def _fetch(self) -> None:
-        with self._lock:
-            if self._is_good():
-                return
-            self.check()
-            self._frozen = self._credentials.get_frozen_credentials()
-            for secret in (self._frozen.secret_key, self._frozen.token):
-                remember(secret or "")
-
-    def _find(self) -> Any:
-        session = _session()
-        from botocore.exceptions import BotoCoreError
-
         try:
-            return session.get_credentials()
-        except BotoCoreError as error:
-            raise ConfigurationError(
-                f"No AWS credentials could be loaded: {clean(str(error), 200)}"
-            ) from None
+            self._frozen = (
+                self._credentials.get_frozen_credentials()
+            )  # of roles, new ones before they run out
+        except Exception as error:
+            # botocore's errors have no common meaning; whatever it was, there are no credentials now.
+            raise AuthenticationFailed(_unusable(error)) from None
+        for secret in (self._frozen.secret_key, self._frozen.token):
+            remember(secret or "")
+
+
+def _unusable(error: Exception) -> str:
+    return f"No AWS credentials could be loaded: {clean(str(error), 200)}"
 
 
 # ---- Google
@@ -156,23 +174,10 @@ def host_of(location: str) -> str:
     return f"{'' if location == 'global' else f'{location}-'}aiplatform.googleapis.com"
 
 
-class GoogleLogin:
+class GoogleLogin(Login):
     """An access token from application default credentials, fetched again before it runs out."""
 
-    def __init__(self) -> None:
-        self.source = "Google application default credentials"
-        self._credentials: Any = None
-        self._lock = threading.Lock()
-
-    def check(self) -> None:
-        """Raise ConfigurationError where there are none. Fetches no token."""
-        with self._lock:
-            self._find()
-
-    async def ready(self) -> None:
-        """Have a token that is good for some minutes more; one is fetched in a thread."""
-        if self._credentials is None or not self._is_fresh():
-            await asyncio.to_thread(self._fetch)
+    source = "Google application default credentials"
 
     def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
         """The headers with the token, and with the project that pays where the credentials name one."""
@@ -202,22 +207,14 @@ class GoogleLogin:
                 f"file of credentials, or run 'gcloud auth application-default login' ({clean(str(error), 150)})."
             ) from None
 
-    def _is_fresh(self) -> bool:
+    def _is_good(self) -> bool:
+        if self._credentials is None:
+            return False
         from google.auth.credentials import TokenState
 
         return bool(self._credentials.token_state == TokenState.FRESH)
 
     def _fetch(self) -> None:
-        with self._lock:
-            try:
-                self._find()
-            except (ConfigurationError, MissingExtra) as error:
-                raise AuthenticationFailed(str(error)) from None
-            if not self._is_fresh():
-                self._refresh()
-                remember(self._credentials.token)
-
-    def _refresh(self) -> None:
         import requests
         from google.auth.exceptions import GoogleAuthError, TransportError
         from google.auth.transport.requests import Request
@@ -230,3 +227,4 @@ class GoogleLogin:
             if isinstance(error, TransportError) or getattr(error, "retryable", False):
                 raise ConnectionFailed(f"{words}: {said}") from None
             raise AuthenticationFailed(f"{words} for the application default credentials: {said}") from None
+        remember(self._credentials.token)

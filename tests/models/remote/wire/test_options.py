@@ -4,7 +4,6 @@ each format's own form, and a sentence before anything is sent for what it does 
 from __future__ import annotations
 
 import base64
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,8 @@ from evalwright.models.remote.wire import wire
 from evalwright.models.remote.wire.format import Settings
 from support.openai_asking import ask, failing
 from support.openai_server import serving
-from support.wire_formats import documented, format_at
+from support.tables import table
+from support.wire_formats import format_at
 from support.wire_schemas import refusal
 
 KEY = "test-key-0123456789abcdef"
@@ -49,118 +49,8 @@ USED = Generate(
     top_logprobs=2,
     json_schema=json.dumps(SCHEMA, sort_keys=True),
 )
-_NAMED = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA}}
-_URL = {"url": f"data:image/png;base64,{DATA}"}
-_OPENAI_PARTS = [
-    {"type": "text", "text": "What is this?"},
-    {"type": "image_url", "image_url": _URL},
-    {"type": "text", "text": "One word."},
-]
-_CLAUDE = [
-    {"type": "text", "text": "What is this?"},
-    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}},
-    {"type": "text", "text": "One word."},
-]
-_OUTPUT = {"format": {"type": "json_schema", "schema": SCHEMA}}
-_GEMINI = {
-    "generationConfig": {
-        "topK": 5,
-        "responseLogprobs": True,
-        "logprobs": 2,
-        "responseMimeType": "application/json",
-        "responseJsonSchema": SCHEMA,
-    }
-}
-_GEMINI_PARTS = [
-    {"text": "What is this?"},
-    {"inlineData": {"mimeType": "image/png", "data": DATA}},
-    {"text": "One word."},
-]
-# (model, arguments, what it does not take of USED, the fields that say the rest, the user's content, where that is).
-CARRIED: list[tuple[str, dict[str, Any], str, dict[str, Any], Any]] = [
-    (
-        "openai/gpt-4o-mini",
-        {},
-        "top_k",
-        {"logprobs": True, "top_logprobs": 2, "response_format": _NAMED},
-        _OPENAI_PARTS,
-    ),
-    (
-        "vllm/m",
-        {},
-        "",
-        {"top_k": 5, "logprobs": True, "top_logprobs": 2, "response_format": _NAMED},
-        _OPENAI_PARTS,
-    ),
-    (
-        "openai/gpt-4o-mini",
-        {"interface": "responses"},
-        "top_k",
-        {
-            "include": ["message.output_text.logprobs"],
-            "top_logprobs": 2,
-            "text": {"format": {"type": "json_schema", "name": "answer", "strict": True, "schema": SCHEMA}},
-        },
-        [
-            {"type": "input_text", "text": "What is this?"},
-            {"type": "input_image", "image_url": _URL["url"], "detail": "auto"},
-            {"type": "input_text", "text": "One word."},
-        ],
-    ),
-    ("anthropic/claude-sonnet-4-5", {}, "top_logprobs", {"top_k": 5, "output_config": _OUTPUT}, _CLAUDE),
-    (
-        "vertex/claude-sonnet-4-5@20250929",
-        {},
-        "top_logprobs",
-        {"top_k": 5, "output_config": _OUTPUT},
-        _CLAUDE,
-    ),
-    ("gemini/gemini-2.5-flash", {}, "", _GEMINI, _GEMINI_PARTS),
-    ("vertex/gemini-2.5-flash", {}, "", _GEMINI, _GEMINI_PARTS),
-    (
-        "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-        {},
-        "top_logprobs",
-        {
-            "additionalModelRequestFields": {"top_k": 5},
-            "outputConfig": {
-                "textFormat": {
-                    "type": "json_schema",
-                    "structure": {
-                        "jsonSchema": {"name": "answer", "schema": json.dumps(SCHEMA, sort_keys=True)}
-                    },
-                }
-            },
-        },
-        [
-            {"text": "What is this?"},
-            {"image": {"format": "png", "source": {"bytes": DATA}}},
-            {"text": "One word."},
-        ],
-    ),
-    (
-        "mistral/mistral-medium-latest",
-        {},
-        "",
-        {"top_k": 5, "logprobs": True, "top_logprobs": 2, "response_format": _NAMED},
-        _OPENAI_PARTS,
-    ),
-    (
-        "azure-openai/gpt-4o",
-        {},
-        "top_k",
-        {"logprobs": True, "top_logprobs": 2, "response_format": _NAMED},
-        _OPENAI_PARTS,
-    ),
-    ("azure-inference/Phi-4", {}, "top_k top_logprobs", {"response_format": _NAMED}, _OPENAI_PARTS),
-    (
-        "huggingface/a/b",
-        {},
-        "top_k",
-        {"logprobs": True, "top_logprobs": 2, "response_format": _NAMED},
-        _OPENAI_PARTS,
-    ),
-]
+CARRIED = table(__file__, "carried")
+"""(model, arguments, what it does not take of USED, the fields that say the rest, the user's content)."""
 WAYS = [f"{name}{''.join(given.values())}" for name, given, *_ in CARRIED]
 
 
@@ -273,71 +163,26 @@ def test_reasoning_of_a_request_is_the_rows_switch_and_the_argument_wins() -> No
 
 # ---- log-probabilities read back
 
-_ROWS = [
-    {"token": "Yes", "logprob": -0.1, "bytes": None, "top_logprobs": [{"token": "No", "logprob": -2.5}, {"token": "Yes", "logprob": -0.1}]},
-    {"token": "!", "logprob": -0.5, "bytes": [33], "top_logprobs": []},
-]  # fmt: skip
 _TOKENS = (TokenLogProb("Yes", -0.1, (("Yes", -0.1), ("No", -2.5))), TokenLogProb("!", -0.5))
 _BARE = (TokenLogProb("Yes", -0.1), TokenLogProb("!", -0.5))
-_LEGACY: dict[str, list[Any]] = {
-    "tokens": ["Yes", "!"],
-    "token_logprobs": [-0.1, -0.5],
-    "top_logprobs": [{"No": -2.5, "Yes": -0.1}, None],
-    "text_offset": [0, 3],
-}
-_CHOSEN: dict[str, list[Any]] = {
-    "chosenCandidates": [
-        {"token": "Yes", "logProbability": -0.1},
-        {"token": "!", "logProbability": -0.5},
-    ],
-    "topCandidates": [
-        {"candidates": [{"token": "Yes", "logProbability": -0.1}, {"token": "No", "logProbability": -2.5}]},
-        {"candidates": []},
-    ],
-}
-
-
-def _with_logprobs(name: str) -> Any:
-    template = {"openai-responses": "openai-responses", "vertex": "gemini"}.get(name, name)
-    if name in ("openai-chat", "mistral", "huggingface"):
-        choice = {"index": 0, "message": {"role": "assistant", "content": "Yes!"}, "finish_reason": "stop"}
-        return {"choices": [{**choice, "logprobs": {"content": copy.deepcopy(_ROWS)}}], "model": "m"}
-    if name == "openai-completions":
-        return {"choices": [{"index": 0, "text": "Yes!", "finish_reason": "stop", "logprobs": _LEGACY}]}
-    reply = documented(template, "m", ("Yes!", 3, 2))
-    if name == "openai-responses":
-        part = next(item for item in reply["output"] if item["type"] == "message")["content"][0]
-        part["logprobs"] = _ROWS
-    elif name == "cohere":
-        reply["logprobs"] = [
-            {"text": "Yes", "token_ids": [1], "logprobs": [-0.1]},
-            {"text": "!", "token_ids": [2], "logprobs": [-0.5]},
-        ]
-    else:
-        reply["candidates"][0]["logprobsResult"] = _CHOSEN
-    return reply
-
-
-READ = (
-    "openai-chat", "mistral", "huggingface", "openai-completions", "openai-responses", "cohere", "gemini",
-    "vertex",
-)  # fmt: skip
+READ = {name: (reply, events) for name, reply, events in table(__file__, "log_probabilities")}
+"""By format: a reply, and the same in pieces where it streams them."""
 
 
 @pytest.mark.parametrize("name", READ)
 def test_log_probabilities_are_read_back(name: str) -> None:
     settings, request = Settings("m", "host"), Generate("x", top_logprobs=2)
-    found = wire(name).read(Reply(_with_logprobs(name)), request, settings)
+    found = wire(name).read(Reply(READ[name][0]), request, settings)
     assert (found.text, found.tokens) == ("Yes!", _BARE if name == "cohere" else _TOKENS)
     assert Response.from_dict(json.loads(json.dumps(found.as_dict()))).tokens == found.tokens
-    assert wire(name).read(Reply(_with_logprobs(name)), Generate("x"), settings).tokens == ()
+    assert wire(name).read(Reply(READ[name][0]), Generate("x"), settings).tokens == ()
 
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("broken", ["missing", "text", "nan"])
 def test_a_reply_without_log_probabilities_fails_for_good(name: str, broken: str) -> None:
     """It is paid, and another one would be no better: it is not sent again."""
-    text = json.dumps(_with_logprobs(name))
+    text = json.dumps(READ[name][0])
     if broken == "missing":
         text = text.replace("logprob", "other").replace("chosenCandidates", "other")
     else:
@@ -369,42 +214,9 @@ def test_tokens_are_the_answers_own() -> None:
     assert (found.text, [token.text for token in found.tokens]) == ("Yes", ["Yes"])
 
 
-@pytest.mark.parametrize("name", ["openai-chat", "openai-completions", "gemini", "cohere"])
+@pytest.mark.parametrize("name", [name for name, (_, events) in READ.items() if events])
 def test_streams_gather_log_probabilities(name: str) -> None:
-    form, settings = wire(name), Settings("m", "host")
-    whole = _with_logprobs(name)
-    events: list[tuple[str, Any]] = []
-    for place, text in enumerate(("Yes", "!")):
-        end = "stop" if place else None
-        if name == "openai-chat":
-            logprobs: dict[str, Any] = {"content": [_ROWS[place]], "refusal": None}
-            events.append(
-                ("", {"choices": [{"delta": {"content": text}, "logprobs": logprobs, "finish_reason": end}]})
-            )
-        elif name == "openai-completions":
-            logprobs = {key: rows[place : place + 1] for key, rows in _LEGACY.items()}
-            events.append(("", {"choices": [{"text": text, "logprobs": logprobs, "finish_reason": end}]}))
-        elif name == "gemini":
-            result = {key: rows[place : place + 1] for key, rows in _CHOSEN.items()}
-            candidate = {
-                "content": {"parts": [{"text": text}]},
-                "logprobsResult": result,
-                "finishReason": "STOP",
-            }
-            events.append(("", {"candidates": [candidate]}))
-        else:
-            delta = {"message": {"content": {"text": text}}}
-            event = {
-                "type": "content-delta",
-                "index": 0,
-                "delta": delta,
-                "logprobs": whole["logprobs"][place],
-            }
-            events.append(("content-delta", event))
-    if name.startswith("openai"):
-        events.append(("", "[DONE]"))
-    if name == "cohere":
-        events.append(("message-end", {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}))
+    form, settings, (whole, events) = wire(name), Settings("m", "host"), READ[name]
     assert form.gather is not None
     gatherer = form.gather(settings)
     assert any(gatherer.add(event, data) for event, data in events) or gatherer.ended()

@@ -13,8 +13,7 @@ from urllib.parse import quote
 from evalwright.core.errors import BadReply, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import CLOCKS_DIFFER, Answer, BatchApi, Item, Lost, State
 from evalwright.models.remote.exchange import Call
-from evalwright.models.remote.http_faults import error_for, server_message
-from evalwright.models.remote.wire.anthropic import STATUS
+from evalwright.models.remote.http_faults import error_for, server_message, status_of
 from evalwright.models.remote.wire.format import at, count, table
 
 _PATH = "/messages/batches"
@@ -69,9 +68,7 @@ class AnthropicBatches(BatchApi):
         if kind in ("expired", "canceled"):
             return TimedOut(f"{self.where} ended the batch before this was answered ({kind}).")
         if kind == "errored" and isinstance(at(error, "error"), Mapping):
-            return error_for(
-                self.where, STATUS.get(str(at(error, "error", "type")), 500), server_message(error)
-            )
+            return error_for(self.where, status_of(at(error, "error", "type")), server_message(error))
         return BadReply(f"{self.where} gave neither an answer nor a known error in a batch.")
 
 

@@ -29,7 +29,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models import arguments
-from evalwright.models.base import Pacing, RemoteModel
+from evalwright.models.base import Forwarding, Pacing
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.batch import batch_api
 from evalwright.models.remote.batch.interface import Item, Lost, State
@@ -46,7 +46,7 @@ _UNSURE = (ConnectionFailed, TimedOut, BadReply, Overloaded)
 """Errors after which it is not known whether a batch was made."""
 
 
-class BatchModel(RemoteModel):
+class BatchModel(Forwarding):
     """`model` through batch jobs. home: the folder of the journal. size: requests a batch. poll: seconds between two looks.
 
     Raises ConfigurationError where the provider has no batch interface that is known here.
@@ -62,14 +62,9 @@ class BatchModel(RemoteModel):
                 f"'{model.name}' has no batch jobs: no batch interface of '{model.provider.name}' is known. "
                 f"Leave out --batch."
             )
-        self._model = model
+        self._model: ApiModel
+        super().__init__(model)  # the same model gives the same answers either way, so they are shared
         self._api = batch_api(api)(model.client, model.settings, model.wire.path(model.settings))
-        self.name = model.name
-        self.abilities = model.abilities
-        self.carries = model.carries
-        self.names_cost = model.names_cost
-        # The same model gives the same answers either way, so they are shared.
-        self.fingerprint = model.fingerprint
         most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
         self._poll = arguments.number("batch_poll", poll, low=0) or 30.0
         self.pacing = Pacing(
@@ -100,21 +95,9 @@ class BatchModel(RemoteModel):
     def price(self, price: Price | None) -> None:
         self._model.price = price
 
-    def refuses(self, request: Request) -> str | None:
-        """As the model's own."""
-        return self._model.refuses(request)
-
-    def most_tokens(self, request: Request) -> int | None:
-        """As the model's own."""
-        return self._model.most_tokens(request)
-
     def describe(self) -> dict[str, Any]:
         """As the model's own, and that batch jobs were used."""
-        return {**self._model.describe(), "batch": self._model.provider.batch}
-
-    def check(self) -> None:
-        """As the model's own."""
-        self._model.check()
+        return {**super().describe(), "batch": self._model.provider.batch}
 
     def listen(self, tell: Callable[[str], None]) -> None:
         """Take the way to tell a person what becomes of the batches."""

@@ -39,7 +39,7 @@ def open_batched(
     if wanted:
         from evalwright.models.remote.api import ApiModel
         from evalwright.models.remote.batch.model import BatchModel
-        from evalwright.models.remote.pool import ReplicaPool
+        from evalwright.models.replicated import ReplicaPool
 
         if isinstance(made, ReplicaPool):
             raise ConfigurationError(

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.images import Image
+from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import Usage
-from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, at_place, content, nested
@@ -18,26 +18,6 @@ MAX_TOKENS = 8192
 """Sent where no limit is set: the interface requires one."""
 
 _LIMIT, _BUDGET = ("max_tokens",), ("thinking", "budget_tokens")
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
-STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""HTTP statuses of the documented types of errors, for those that come without one."""
 
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
@@ -66,13 +46,14 @@ def _part(part: Part) -> dict[str, Any]:
 
 def message_said(data: Any, request: Generate, settings: Settings) -> Said:
     """What a message says."""
-    _sound(data, settings, "a JSON object")
+    form.sound(data, settings)
     content = data.get("content")
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
         raise form.not_documented(settings, "content as a list of blocks", data)
     text = _joined(content, "text", "text", data, settings)
     reasoning = _joined(content, "thinking", "thinking", data, settings)
-    finish = form.finish_of(data.get("stop_reason"), _FINISH)
+    stopped = data.get("stop_reason")
+    finish = CONTENT_FILTER if stopped == "refusal" else form.finish_of(stopped)
     # The interface refuses stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     excused = any(block.get("type") in ("tool_use", "redacted_thinking") for block in content)
@@ -94,16 +75,6 @@ def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, s
     return ("" if kind == "text" else "\n\n").join(part for part in found if isinstance(part, str))
 
 
-def _sound(data: Any, settings: Settings, expected: str) -> Mapping[str, Any]:
-    """`data` as an object; raises the error that a 200 or an event carries."""
-    found = form.an_object(data, settings, expected)
-    if error := found.get("error"):
-        kind = form.at(error, "type")
-        status = STATUS.get(kind, 500) if isinstance(kind, str) else 500
-        raise error_for(settings.where, status, server_message(found), key_source=settings.key_source)
-    return found
-
-
 class MessageGatherer(form.Gathering):
     """The events of a streamed message, put together as the message would have been."""
 
@@ -118,7 +89,7 @@ class MessageGatherer(form.Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take one event; `message_stop` ends the answer. Kinds that are not known are passed over, as documented."""
-        kind = _sound(data, self.settings, "an event as a JSON object").get("type")
+        kind = form.sound(data, self.settings, "an event as a JSON object").get("type")
         if kind == "message_start":
             self._start(data)
         elif kind == "content_block_start":

@@ -10,7 +10,7 @@ from evalwright.core.errors import RequestError
 from evalwright.core.images import Image
 from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import Usage
-from evalwright.models.remote.http_faults import error_for, server_message
+from evalwright.models.remote.http_faults import error_for, server_message, status_of
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, at_place, nested, parts
@@ -19,25 +19,6 @@ _LIMIT, _BUDGET = (
     ("inferenceConfig", "maxTokens"),
     ("additionalModelRequestFields", "thinking", "budget_tokens"),
 )
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "guardrail_intervened": "content_filter",
-    "content_filtered": "content_filter",
-}
-_STATUS = {
-    "validationException": 400,
-    "accessDeniedException": 403,
-    "resourceNotFoundException": 404,
-    "modelTimeoutException": 408,
-    "modelErrorException": 424,
-    "modelStreamErrorException": 424,
-    "throttlingException": 429,
-    "internalServerException": 500,
-    "serviceUnavailableException": 503,
-}
 
 
 def path_of(settings: Settings, method: str) -> str:
@@ -92,7 +73,7 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
     text = "".join(str(block["text"]) for block in content if isinstance(block.get("text"), str))
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     excused = any("toolUse" in block or "reasoningContent" in block for block in content)
-    finish = form.finish_of(data.get("stopReason"), _FINISH)
+    finish = form.finish_of(data.get("stopReason"))
     # Many models refuse stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     return Said(text, reasoning, finish, converse_usage(data), excused=excused)
@@ -139,8 +120,7 @@ class ConverseGatherer(form.Gathering):
 
     def _fault(self, event: str, data: Mapping[str, Any]) -> RequestError:
         status = data.get("originalStatusCode") if event == "modelStreamErrorException" else None
-        known = _STATUS.get(event[0].lower() + event[1:], 500)
-        kind = status if isinstance(status, int) and status in (429, 503) else known
+        kind = status if isinstance(status, int) and status in (429, 503) else status_of(event)
         return error_for(self.settings.where, kind, server_message(data), key_source=self.settings.key_source)
 
     def _block(self, data: Mapping[str, Any]) -> dict[str, list[str]]:

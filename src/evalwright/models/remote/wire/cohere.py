@@ -12,29 +12,16 @@ from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
-from evalwright.models.remote.wire.options import (
-    ALL_IMAGES,
-    NoLogProbs,
-    at_place,
-    content,
-    openai_part,
-    read_tokens,
-)
+from evalwright.models.remote.wire.openai_text import chat_messages
+from evalwright.models.remote.wire.options import ALL_IMAGES, NoLogProbs, at_place, read_tokens
 
-_FINISHES = {
-    "COMPLETE": "stop",
-    "STOP_SEQUENCE": "stop",
-    "MAX_TOKENS": "length",
-    "ERROR_LIMIT": "length",
-    "ERROR_TOXIC": "content_filter",
-}
 _LARGEST_P = 0.99
 
 
 def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Raises Rejected for a prefill, which would not be continued."""
-    messages = form.turns(request.prompt)
-    if messages and messages[-1].role == "assistant":
+    messages = chat_messages(request.prompt)
+    if messages and messages[-1]["role"] == "assistant":
         raise Rejected(
             f"The chat of {settings.where} does not continue the beginning of an answer: leave out the last message of "
             f"the assistant."
@@ -50,7 +37,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body = {
         "model": settings.model,
-        "messages": [{"role": turn.role, "content": content(turn, openai_part)} for turn in messages],
+        "messages": messages,
         **form.given(fields),
     }
     return form.merged(body, settings.extra_body)
@@ -69,8 +56,9 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
     content = message.get("content")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     text, reasoning = _joined(parts, "text"), _joined(parts, "thinking")
-    finish = form.finish_of(finish, _FINISHES)
-    return Said(text, reasoning, finish, _usage(data), excused=bool(message.get("tool_calls")))
+    return Said(
+        text, reasoning, form.finish_of(finish), _usage(data), excused=bool(message.get("tool_calls"))
+    )
 
 
 def _joined(parts: list[Mapping[str, Any]], name: str) -> str:

@@ -393,31 +393,25 @@ _UNFINISHED = frozenset((
 ))  # fmt: skip
 """Those of answers that neither the model nor a limit ended: text that stands there is a part of one. Without any it is an empty reply.
 The first line is Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's."""
-_FILTERING = (
-    "content_filter", "content-filter", "content_filtered", "safety", "recitation", "blocklist", "prohibited_content", "spii",
-    "sensitive",
-)  # fmt: skip
-_CUT = (
-    "length",
-    "max_tokens",
-    "max_output_tokens",
-    "max_length",
-    "model_length",
-    "model_context_window_exceeded",
-)
 _FINISHES = {
-    **dict.fromkeys(_CUT, LENGTH),
-    **dict.fromkeys(_FILTERING, CONTENT_FILTER),
+    word: meaning
+    for meaning, words in {
+        "stop": "stop end_turn stop_sequence complete eos_token",
+        LENGTH: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded error_limit",
+        CONTENT_FILTER: "content_filter content-filter content_filtered safety recitation blocklist prohibited_content spii sensitive language "
+        "model_armor image_safety image_prohibited_content image_recitation guardrail_intervened error_toxic",
+    }.items()
+    for word in words.split()
 }
-"""What gateways say in place of a format's own words, in small letters."""
+"""Our words for those of all formats, in small letters: gateways use the words of one in another."""
 
 
-def finish_of(reason: Any, words: Mapping[str, str]) -> str:
+def finish_of(reason: Any) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
     if not isinstance(reason, str):
         return ""
     # Google's gateway for OpenAI's interface says which filter: "content_filter: PROHIBITED_CONTENT".
-    return words.get(reason) or _FINISHES.get(reason.lower().partition(":")[0], reason)
+    return _FINISHES.get(reason.lower().partition(":")[0], reason)
 
 
 def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:

@@ -23,17 +23,6 @@ _LIMIT, _BUDGET = (
     ("generationConfig", "maxOutputTokens"),
     ("generationConfig", "thinkingConfig", "thinkingBudget"),
 )
-_FINISH = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        (
-            *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
-            *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
-        ),
-        "content_filter",
-    ),
-}
 
 
 def path_of(settings: Settings, method: str) -> str:
@@ -105,7 +94,7 @@ def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
     text, reasoning, called = _parts(candidate, data, settings)
     if _blocked(data, candidate) and not (text or called):
         return Said("", reasoning, "content_filter", usage, model)
-    finish = form.finish_of(candidate.get("finishReason"), _FINISH)
+    finish = form.finish_of(candidate.get("finishReason"))
     text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
     return Said(text, reasoning, finish, usage, model, excused=called)
 

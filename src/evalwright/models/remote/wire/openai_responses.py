@@ -15,14 +15,11 @@ from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import TokenLogProb, Usage
-from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message
+from evalwright.models.remote.http_faults import Filtered, clean, error_for, server_message, status_of
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, NoLogProbs, content, read_tokens
 
-_FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
-_STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
-"""What a failed reply's code would have been as an HTTP status; other codes are the server's fault."""
 _POLICIES = ("bio_policy", "misalignment_policy_violation")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
@@ -132,8 +129,7 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
         return "stop"
     if status != "incomplete":
         raise form.not_documented(settings, "status completed, incomplete or failed", data)
-    reason = form.at(data, "incomplete_details", "reason")
-    finish = form.finish_of(reason, _FINISHES)
+    finish = form.finish_of(form.at(data, "incomplete_details", "reason"))
     return finish if finish in (LENGTH, CONTENT_FILTER) else f"incomplete {finish}".strip()
 
 
@@ -145,7 +141,7 @@ def _failure(error: Any, settings: Settings) -> RequestError:
         return Filtered(f"{settings.where} stopped the answer by its policy: {clean(said, 300)}")
     return error_for(
         settings.where,
-        _STATUSES.get(code, 500) if isinstance(code, str) else 500,
+        status_of(code),
         said,
         codes=frozenset((code,)) if isinstance(code, str) else frozenset(),
         key_source=settings.key_source,

@@ -25,10 +25,13 @@ from evalwright.models.remote.wire.options import (
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Text becomes one user message; a prefill stays the last message."""
-    messages = [
-        {"role": turn.role, "content": content(turn, openai_part)} for turn in form.turns(request.prompt)
-    ]
-    return with_sampling({"model": settings.model, "messages": messages}, request, settings)
+    body = {"model": settings.model, "messages": chat_messages(request.prompt)}
+    return with_sampling(body, request, settings)
+
+
+def chat_messages(prompt: Prompt) -> list[dict[str, Any]]:
+    """The prompt as the messages of a body."""
+    return [{"role": turn.role, "content": content(turn, openai_part)} for turn in form.turns(prompt)]
 
 
 def with_sampling(body: dict[str, Any], request: Generate, settings: Settings) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
     text, reasoning = _content(message.get("content"), data, settings)
     thoughts = (message.get(name) for name in settings.reasoning_fields)
     reasoning = next((found for found in thoughts if isinstance(found, str) and found), reasoning)
-    finish, usage = form.finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
+    finish, usage = form.finish_of(choice.get("finish_reason")), read_usage(data.get("usage"))
     refusal = _refusal(message)
     if refusal and not text.strip() and finish != CONTENT_FILTER:
         text, finish = refusal, REFUSAL
@@ -241,7 +244,7 @@ def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
     text = choice.get("text")
     if not isinstance(text, str):
         raise form.not_documented(settings, "choices[0].text", data)
-    finish, usage = form.finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
+    finish, usage = form.finish_of(choice.get("finish_reason")), read_usage(data.get("usage"))
     return Said(text, "", finish, usage, data.get("model"), may_be_empty=True)
 
 

@@ -8,24 +8,17 @@ Mistral has names of its own and refuses whatever it does not know.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from evalwright.core.errors import Overloaded
 from evalwright.core.requests import Generate
-from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire.format import Said, Settings, given, merged, sampling, turns
-from evalwright.models.remote.wire.openai_text import CHAT, ChatGatherer, chat_payload, chat_said
-from evalwright.models.remote.wire.options import OPENAI_CHAT, content, openai_part
+from evalwright.models.remote.wire.openai_text import CHAT, chat_messages, chat_payload, chat_said
+from evalwright.models.remote.wire.options import OPENAI_CHAT
 
 INFERENCE_VERSION, AZURE_OPENAI_VERSION = "2024-05-01-preview", "2024-10-21"
 """The newest of the one, the newest that is no preview of the other; another is named by the variable api_version."""
-
-_HF_FINISHES = {"eos_token": "stop", "stop_sequence": "stop"}
-_HF_ERRORS = {"validation": 422, "overloaded": 503, "generation": 500, "incomplete_generation": 500}
-"""What Hugging Face's own servers call an error, and the status that they send it with."""
 
 
 def _versioned(path: str, settings: Settings, default: str) -> str:
@@ -45,34 +38,9 @@ def azure_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     return body
 
 
-def huggingface_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a chat completion says."""
-    _raise_huggingface(data, settings)
-    found = chat_said(data, request, settings)
-    return replace(found, finish=_HF_FINISHES.get(found.finish, found.finish))
-
-
-def _raise_huggingface(data: Any, settings: Settings) -> None:
-    """Raise the error that a 200 or a chunk carries as text, with a type beside it."""
-    if isinstance(data, Mapping) and isinstance(data.get("error"), str):
-        status = _HF_ERRORS.get(str(data.get("error_type")), 500)
-        raise error_for(settings.where, status, data["error"], key_source=settings.key_source)
-
-
-class HuggingFaceGatherer(ChatGatherer):
-    """The chunks of a streamed completion; an error may stand in place of a chunk."""
-
-    def add(self, event: str, data: Any) -> bool:
-        """Take a chunk."""
-        _raise_huggingface(data, self.settings)
-        return super().add(event, data)
-
-
 def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. A prefill is marked as the prefix of the answer."""
-    messages: list[dict[str, Any]] = [
-        {"role": turn.role, "content": content(turn, openai_part)} for turn in turns(request.prompt)
-    ]
+    messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         messages[-1]["prefix"] = True
     told = sampling(request, settings)
@@ -88,31 +56,10 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a chat completion says, whose content may be text or a list of text and thinking chunks."""
-    _raise_mistral(data, settings)
-    found = chat_said(data, request, settings)
-    if found.finish == "error":
-        raise Overloaded(f"{settings.where} failed while it answered.")
-    last = turns(request.prompt)[-1:]
-    if last and last[0].role == "assistant":
-        # An answer may repeat the prefix that it was begun with.
-        found = replace(found, text=found.text.removeprefix(last[0].text))
-    return found
-
-
-def _raise_mistral(data: Any, settings: Settings) -> None:
-    if isinstance(data, Mapping) and data.get("object") == "error":
-        words = server_message(data) or "it gave no reason"
-        raise error_for(settings.where, 500, words, key_source=settings.key_source)
-
-
-class MistralGatherer(ChatGatherer):
-    """The chunks of a streamed completion; an error may stand in place of a chunk."""
-
-    def add(self, event: str, data: Any) -> bool:
-        """Take a chunk."""
-        _raise_mistral(data, self.settings)
-        return super().add(event, data)
+    """What a chat completion says. It may repeat the prefix that the answer was begun with."""
+    found, last = chat_said(data, request, settings), turns(request.prompt)[-1:]
+    begun = last[0].text if last and last[0].role == "assistant" else ""
+    return replace(found, text=found.text.removeprefix(begun))
 
 
 AZURE_INFERENCE = replace(
@@ -128,15 +75,12 @@ AZURE_OPENAI = replace(
     payload=azure_payload,
     end="(/openai/deployments/[^/]+)?/chat/completions",
 )
-HUGGINGFACE = replace(
-    CHAT, name="huggingface", said=huggingface_said, gather=HuggingFaceGatherer, most_alternatives=5
-)
+HUGGINGFACE = replace(CHAT, name="huggingface", most_alternatives=5)
 MISTRAL = replace(
     CHAT,
     name="mistral",
     payload=mistral_payload,
     said=mistral_said,
-    gather=MistralGatherer,
     stream_payload=lambda body: {**body, "stream": True},
     names_limit=False,
     extensions=frozenset(("min_p", "num_beams", "length_penalty")),
