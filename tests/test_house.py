@@ -140,8 +140,9 @@ SIZES = {
 }  # fmt: skip
 # Rooms that are still larger, with what they have: these numbers may only fall.
 STILL_LARGER = {
-    "analysis": 11173, "cli": 4656, "compat": 27622, "core": 2433, "engine": 4412, "evaluation": 3993, "metrics": 1722,
-    "models": 20398, "reports": 9540, "runs": 3897, "scorers": 12917, "statistics": 8215, "strategies": 1504, "tasks": 6375,
+    "analysis": 10905, "cli": 4290, "compat": 25529, "core": 2399, "engine": 4366, "evaluation": 3979,
+    "metrics": 1505, "models": 19717, "reports": 9411, "runs": 3749, "scorers": 12822, "statistics": 7966,
+    "strategies": 1412, "tasks": 6289,
 }  # fmt: skip
 
 
