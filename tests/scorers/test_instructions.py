@@ -246,7 +246,7 @@ def test_what_cannot_be_checked_is_refused_before_and_while_scoring(
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(UnknownName, match="count.*Known: all, share"):
+    with pytest.raises(UnknownName, match=r"count.*Known: all, share"):
         bind("instructions", {"count": "some"})
     with pytest.raises(ConfigurationError, match="published"):
         bind("language-instructions", {"published": "yes"})
