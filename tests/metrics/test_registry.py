@@ -69,3 +69,7 @@ def test_the_table_says_what_is_a_share_and_of_what_less_is_better() -> None:
     built_in = {name for name in registry.names() if registry.is_built_in(name)}
     assert built_in - BOUNDED == scales | {f"{unit}-perplexity" for unit in ("byte", "token", "word")}
     assert {"hallucination-rate", "ter", "token-perplexity"} <= LOWER_IS_BETTER
+
+
+def test_metrics_of_other_frameworks_have_a_direction() -> None:
+    assert {"brier-score", "perplexity", "word-perplexity", "ter"} <= LOWER_IS_BETTER

@@ -32,8 +32,8 @@ def _those(key: str, value: object, default: object) -> frozenset[str]:
     return frozenset(name for name, row in _TABLE.items() if row.get(key, default) == value)
 
 
-# "brier-score" comes with runs of others.
-LOWER_IS_BETTER = _those("better", "lower", "") | {"brier-score"}
+# The last two come with tasks and runs of other frameworks.
+LOWER_IS_BETTER = _those("better", "lower", "") | {"brier-score", "perplexity"}
 """Metrics of which lower is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
 BOUNDED = _those("bounded", True, True)
