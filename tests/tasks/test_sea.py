@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.asking import Ask
+from evalwright.core.errors import DatasetError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Score
@@ -460,3 +461,12 @@ def test_long_procedures_are_read_from_rows_of_the_repository(
         == said(task, right.replace("2", "9").replace("bus", "ferry"))[1]
         == 0
     )
+
+
+def test_hidden_labels_are_no_answers(
+    hub: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path))
+    copies._hub_rows.rows["row"] = {**row_of("sea-cvqa-id"), "Label": -1}  # type: ignore[attr-defined]
+    with pytest.raises(DatasetError, match="target -1 is not among the 4 choices"):
+        _ = load_task("sea-cvqa-id", chat=True).samples[0]

@@ -15,6 +15,10 @@ from evalwright.compat.sea_helm.rows import LOADERS, hub_file, load_rows
 from evalwright.core.errors import DatasetError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+CVQA = {
+    "dataloader_file": "seahelm_tasks/vision/cvqa/cvqa_dataloader.py",
+    "dataloader_class": "CVQADataloader",
+}
 ENGLISH = {"question": "Why?", "options": [" one", "two "]}
 
 
@@ -153,3 +157,25 @@ def test_a_file_that_was_unpacked_in_the_librarys_folder_is_taken(
     assert hub_file("owner/data", "images/a.jpg").read_bytes() == b"a"
     with pytest.raises(DatasetError, match="cannot be fetched"):
         hub_file("owner/data", "../../../secret")
+
+
+def test_hidden_labels_are_d_as_published_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = {
+        "ID": "1",
+        "Question": "q",
+        "Options": list("wxyz"),
+        "Label": -1,
+        "Category": "c",
+        "Subset": "('Malay', 'Malaysia')",
+        "image": None,
+    }
+    rows, _ = _rows(monkeypatch, tmp_path, "CVQADataloader", "cvqa", "ms", raw)
+    assert "label" not in rows[0]
+    task = SeaTask(
+        "cvqa",
+        "ms",
+        entry("cvqa", {"ms": {"filepath": "owner/data", "prompt_template": {"task_template": ""}}}, **CVQA),
+        tmp_path,
+        published=True,
+    )
+    assert load_rows(task)[0]["label"] == "D"

@@ -48,7 +48,7 @@ class Loader(SimpleNamespace):
         """What templates know of a task; part: what its name says of the part of the data."""
         name, part = task.plain_name, task.plain_name.removeprefix(self.prefix)
         words = {"named": self.named, "labels": self.labels}
-        return {"part": part, "language": task.language, "name": name, **words}
+        return {"part": part, "language": task.language, "name": name, "published": task.published, **words}
 
     def maker(self, task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Callable[[Raw, int], Row]:
         """What makes a row of a raw row and its place. raws: all of them, for what is shuffled; fetch: a file of the data set."""
