@@ -15,7 +15,7 @@ import pytest
 
 from compat.sea_helm.sea_results import rows_of, task, write_results
 from evalwright.cli import main
-from evalwright.compat.sea_helm.config import SeaTask
+from evalwright.compat.sea_helm.config import SeaTask, render
 from evalwright.compat.sea_helm.judging import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
 from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
@@ -251,3 +251,8 @@ def test_a_key_in_a_task_file_is_in_no_record(own_folder: Path) -> None:
     judge = {"judge_model_name": "x", "judge_init_args": {"api_key": secret}}
     assert _run(_write(own_folder / "tree", judge=judge), "--name", "r") == 0
     assert all(secret not in path.read_text() for path in Path("runs/r").iterdir() if path.is_file())
+
+
+def test_a_template_that_multiplies_a_long_text_is_stopped_before_it_is_made() -> None:
+    with pytest.raises(TaskError, match="more than 20,000,000 characters"):
+        render("{question}" * 1_000_000, {"question": "x" * 1_000_000}, "The `task_template`")

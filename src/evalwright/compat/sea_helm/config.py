@@ -120,10 +120,10 @@ def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
     parts = pieces(template or "", what)
     if lacking := [name for _, name in parts if name is not None and name not in values]:
         raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
-    text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
-    if len(text) > _LONGEST:
+    texts = {name: "" if name is None else str(values[name]) for _, name in parts}
+    if sum(len(text) + len(texts[name]) for text, name in parts) > _LONGEST:
         raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
-    return text
+    return "".join(text + texts[name] for text, name in parts)
 
 
 def local_file(task: SeaTask, name: str) -> Path:
@@ -471,7 +471,12 @@ def chosen(tree: Tree, name: str, skip: Collection[str]) -> Chosen:
         )  # fmt: skip
     if found.skipped:
         named = "; ".join(f"{task} ({', '.join(own)})" for task, own in found.skipped.items())
-        log.warning("%s%s: left out for this kind of model: %s.", PREFIX, what, named)
+        log.warning(
+            "%s%s: left out, as skip_tasks or the folder's list for such models says: %s.",
+            PREFIX,
+            what,
+            named,
+        )
     return found
 
 

@@ -266,6 +266,8 @@ class Foreign(Scoring):
         except asyncio.CancelledError:
             foreign.end_workers()
             raise
+        except SeaHelmRaised as error:  # there is no other arithmetic to be named
+            raise ScoringError(error.why) from None
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
         return Score(float(value), "", "", {"response": float(place)})
