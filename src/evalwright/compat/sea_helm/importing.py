@@ -20,7 +20,14 @@ from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
 from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
 from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, at, data_of, find_runs
 from evalwright.compat.sea_helm.rows import ROLES
-from evalwright.compat.sea_helm.scoring import SCORER, as_published, published_metrics, scoring_of, slices_of
+from evalwright.compat.sea_helm.scoring import (
+    INDIVIDUAL,
+    SCORER,
+    as_published,
+    published_metrics,
+    scoring_of,
+    slices_of,
+)
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message
@@ -181,9 +188,7 @@ class _Task:
         kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored)
         if self.scoring == "published":
             names = [self.sea.metric, *chain.from_iterable(self.numbers)]
-            specs = published_metrics(names, self._estimate)
-            # Recorded numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by.
-            return kept, [*specs, MetricSpec("mean_individual_score", "mean", SCORER)]
+            return kept, [*published_metrics(names, self._estimate), INDIVIDUAL]
         try:
             (scorer,), specs = scoring_of(self.sea, self.source.rows)
             if not scorer.asks:

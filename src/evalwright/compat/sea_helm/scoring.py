@@ -211,7 +211,7 @@ class Scoring:
         if not published:
             return [scorer], self.corrected_metrics()
         names = (self.task.metric, *self.means, *self.names, *self.sums)
-        return [scorer], published_metrics(names, self._estimate)
+        return [scorer], [*published_metrics(names, self._estimate), INDIVIDUAL]
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         """The scorer."""
@@ -284,6 +284,10 @@ class Scoring:
         return (
             found | {name: sum(self.each(column, of)) for name, of in self.sums.items()} | self.more(column)
         )
+
+
+INDIVIDUAL = MetricSpec("mean_individual_score", "mean", SCORER)
+"""Published numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by."""
 
 
 def published_metrics(names: Iterable[str], estimate: Callable[[str, Column], Estimate]) -> list[MetricSpec]:

@@ -15,7 +15,6 @@ from evalwright.compat.sea_helm.scoring import (
     LINE,
     METRICS,
     SAME_LINE,
-    Made,
     Numbers,
     Scoring,
     SeaHelmRaised,
@@ -251,10 +250,6 @@ class Foreign(Scoring):
         foreign.check_trusted(self.task, self.task.scored_by, METRICS)
         self._kept = list[Row]()
         self.task = replace(self.task, published=True)  # there is no other arithmetic
-
-    def made(self) -> Made:
-        scorers, metrics = super().made()
-        return scorers, [*metrics, self.metric("mean_individual_score", "mean")]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer; other samples, and Ctrl-C, do not wait for it."""
