@@ -237,6 +237,11 @@ class Tree:
         return tuple(self.tasks[task]["languages"])
 
 
+def is_name(name: str) -> bool:
+    """Whether files and commands can be named so: printable, of one part."""
+    return name not in ("", ".", "..") and name.isprintable() and "/" not in name
+
+
 def root_of(folders: Sequence[Path]) -> Path:
     """The folder that paths in the files start from. Raises ConfigurationError."""
     if len(folders) != 1:
@@ -308,6 +313,11 @@ def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
         raise TaskError(f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of SEA-HELM.")
     tasks = plain(_resolved(whole, files))
     check(TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
+    for name, task in tasks.items():
+        if wrong := [one for one in (name, *task["languages"]) if not is_name(one)]:
+            raise TaskError(
+                f"{shown(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task or a language."
+            )
     remember_within(tasks)  # a key of a judge that stands in a file is in no file of ours
     groups: dict[str, list[str]] = {}
     for name, task in tasks.items():

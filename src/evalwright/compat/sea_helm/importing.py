@@ -41,6 +41,8 @@ from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
 
+_MOST = 1e100
+"""Of a score; sums of greater ones would be infinite."""
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 """What a row of any shape may raise where texts are made of it."""
 
@@ -348,7 +350,7 @@ def _recorded(row: Mapping[str, Any], metric: str) -> Score | Failure:
             float(each) if isinstance(each, bool) else number(each)
             for each in (one if isinstance(one, list) else [one])
         ]
-        if known := [each for each in turns if each is not None]:
+        if known := [each for each in turns if each is not None and abs(each) < _MOST]:
             parts[str(key)] = sum(known) / len(known)
     if not parts:
         return Failure("no score", "scorer", "The record has no score of the row.")

@@ -266,9 +266,9 @@ class Scoring:
         try:
             return as_published(self._found(column).get(name, math.nan), n, lost)
         except SeaHelmRaised as error:
-            main = name == self.task.metric
-            said = f"{'failed, published as 0' if main else 'no number'}: SEA-HELM's code raises {error.why}"
-            return as_published(0.0 if main else math.nan, 0, n + lost, said)
+            zero = name == self.task.metric and self.options["scoring"] == "published"
+            said = f"{'failed, published as 0' if zero else 'no number'}: SEA-HELM's code raises {error.why}"
+            return as_published(0.0 if zero else math.nan, 0, n + lost, said)
 
     def _found(self, column: Column) -> Numbers:
         if self._raised or not len(column.values):
