@@ -1,12 +1,15 @@
 """Template filters that change a text in a way that its words and a key decide: the same in every run, order and process.
 
 They make experiments of one task: what does a model do with half of an article, with its sentences in another order, with
-words taken out? The key is a sample's id, never its place, so that a part of the data gives the same texts as the whole.
+words taken out? The key is a sample's id, never its place, so that a part of the data gives the same texts as the whole. `literal` reads a
+column.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -74,9 +77,29 @@ def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
     return "".join([*out, whole[end:]])
 
 
-FILTERS: Mapping[str, Callable[..., str]] = {
+def literal(text: Any) -> Any:
+    """The list that a column writes as Python does (`"['a', 'b']"`); what is no text stays. Raises TemplateError."""
+    if not isinstance(text, str):
+        return text
+    try:
+        with warnings.catch_warnings():  # of escapes that Python does not know
+            warnings.simplefilter("ignore")
+            return ast.literal_eval(text.strip())
+    except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
+        raise TemplateError(f"the text {text[:60]!r} is no list as Python writes it") from None
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (first_part, last_part, masked_words, required, shuffled_sentences, without_sentences)
+    for function in (
+        first_part,
+        last_part,
+        literal,
+        masked_words,
+        required,
+        shuffled_sentences,
+        without_sentences,
+    )
 }
 """By the name that templates use."""
 
