@@ -71,7 +71,7 @@ HARMFUL = {
 }  # fmt: skip
 
 
-PICTURE = {
+PICTURE: dict[str, Any] = {
     "bytes": b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x08\x00\x00\x00\x08\x08\x02\x00\x00\x00Km)\xdc",
     "path": "a.png",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -238,6 +239,16 @@ def test_every_file_has_a_case_and_says_what_it_is() -> None:
         assert entry.description and "{{" not in entry.description
         if "/math" not in entry.path:
             assert set(entry.members) <= set(CASES), entry.path
+
+
+def test_the_page_counts_the_tasks_that_it_does_not_name() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    names = [name for entry in TaskIndex().files() for name in entry.members]
+    counted = re.findall(r"`((?!factual)[\w-]+-)\.\.\.`(?:\]\([^)]*\))? \((\d+)\)", page)
+    assert len(counted) == 6
+    for prefix, count in counted:
+        assert sum(name.startswith(prefix) for name in names) == int(count), prefix
+    assert set(CASES) <= set(re.findall(r"`([\w-]+)`", page))
 
 
 # -- pictures that are files of a data set ------------------------------------------------------------------------------

@@ -48,9 +48,7 @@ def urls_allowed() -> bool:
 
 
 class RowImages:
-    """Reads the images of rows. given: the template. Relative paths start from the folder of the data, or are files of the
-    dataset of the hub, and may not leave it.
-    """
+    """Reads the images of rows. given: the template. Relative paths start from the data's folder, or are files of the hub's dataset."""
 
     def __init__(self, given: Any, document: Document, dataset: Dataset) -> None:
         self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))

@@ -1,8 +1,7 @@
 """Template filters that change a text in a way that its words and a key decide: the same in every run, order and process.
 
 They make experiments of one task: what does a model do with half of an article, with its sentences in another order, with
-words taken out? The key is a sample's id, never its place, so that a part of the data gives the same texts as the whole. `literal` reads a
-column.
+words taken out? The key is a sample's id, never its place, so that a part of the data gives the same texts as the whole.
 """
 
 from __future__ import annotations
@@ -90,16 +89,8 @@ def literal(text: Any) -> Any:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (
-        first_part,
-        last_part,
-        literal,
-        masked_words,
-        required,
-        shuffled_sentences,
-        without_sentences,
-    )
+    one.__name__: one
+    for one in (first_part, last_part, literal, masked_words, required, shuffled_sentences, without_sentences)
 }
 """By the name that templates use."""
 
