@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, cause_of
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
@@ -48,6 +49,12 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
     digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
     name = re.sub(r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}")[:80]
     return _made(f"hub-{name}-{digest}.jsonl", lambda: _hub_rows(repository, revision, config, split))
+
+
+def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
+    """The JSONL file of rows that are made as a recipe says, which is JSON and holds all that they depend on."""
+    key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
+    return _made(f"{kind}-{hashlib.blake2b(key, digest_size=12).hexdigest()}.jsonl", rows)
 
 
 def first_fetched(repository: str) -> str:
