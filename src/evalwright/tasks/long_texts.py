@@ -30,10 +30,13 @@ GREATEST = 2**31 - 1
 MOST = 400_000_000
 """Tokens of all instances of a task together, and bytes of a file."""
 _TOLERANCE = 100
-"""By how many tokens a list of words may miss its length before it is made again, at most twice."""
+"""By how many tokens a list of words may miss its length before it is made again, as published at most twice."""
 
 _LONGEST_TOKEN = 32
 """Characters that a token has at most, on average: more of a book is not read for a length."""
+
+_DRAWS = 64
+"""Numbers of which the mean length is taken, but as published."""
 
 # What may follow the mark that ends a sentence.
 _CLOSING = re.escape("'\\\"”’』」｣》⟩)]}）］｝»*_")
@@ -195,12 +198,23 @@ def sentences_of(text: str, language: str) -> Iterator[str]:
 
 
 def word_lists(
-    what: str, words: Sequence[str], *, common: int, often: int, seldom: int, size: int, measure: Tokenizer
+    what: str,
+    words: Sequence[str],
+    *,
+    common: int,
+    often: int,
+    seldom: int,
+    size: int,
+    measure: Tokenizer,
+    published: bool = False,
 ) -> Make:
     """What lists words by number, of which `common` stand `often` times and the others `seldom` times at most, shuffled by the seed.
 
-    what: the task, for errors. size: of the list, in tokens. An instance has the `text`, the `common` words and its `tokens`; it raises TaskError where words are too few.
+    what: the task, for errors. size: of the list, in tokens. published: a list that these words do not fill is an error; else it
+    is shorter, and the length is met to one percent. An instance has the `text`,
+    the `common` words and its `tokens`; it raises TaskError where words are too few, or the size too small for the common ones.
     """
+    draws, tolerance = (1, _TOLERANCE) if published else (_DRAWS, max(_TOLERANCE, size // 100))
     spaced = [f" {word}" for word in words]
     lengths = dict(zip(spaced, measure.lengths(spaced), strict=True))
     mean = sum(lengths.values()) / len(spaced)
@@ -211,10 +225,12 @@ def word_lists(
         chosen, others = shuffled[:common], shuffled[common:] * seldom
         random.Random(seed).shuffle(others)
         # The published code draws the numbers that it measures unseeded: where their length varies, this is one of the lists that it could make.
-        numbers = random.Random(seed)
+        numbers, most = random.Random(seed), common * often + len(others)
         room = size - common * often * (sum(lengths[word] for word in chosen) / common - mean)
-        count = _fitting(measure, mean, room, numbers)
-        for _ in range(3):
+        count = _fitting(measure, mean, room, numbers, draws)
+        for _ in range(3 if published else 5):
+            if not published:
+                count = min(count, most)
             if not 0 <= count - common * often <= len(others):
                 raise TaskError(
                     f"{what} cannot be made with this tokenizer: about {count:,} words are to be listed, and there are "
@@ -224,9 +240,11 @@ def word_lists(
             random.Random(seed).shuffle(listed)
             text = " ".join(f"{place}.{word}" for place, word in enumerate(listed, start=1))
             tokens = measure.lengths([text], whole=True)[0]
-            if abs(size - tokens) < _TOLERANCE:
+            if abs(size - tokens) < tolerance or (not published and count == most and tokens < size):
                 break
-            count = _fitting(measure, mean, size - tokens + room, numbers)
+            wanted = size - tokens + room
+            room = room if published else wanted
+            count = _fitting(measure, mean, wanted, numbers, draws)
         return {"text": text, "common": [word.strip() for word in chosen], "tokens": tokens}
 
     return instance
@@ -237,7 +255,7 @@ def repeats(
 ) -> tuple[int, int]:
     """How often common words and at most the others stand, the former `ratio` times as often, so that words suffice for `size` tokens.
 
-    That is as seldom as can be, should the shortest words be the common ones.
+    That is as seldom as can be, should the shortest words be the common ones, and a tenth more: what words measure depends on what is around them.
     """
     lengths = sorted(measure.lengths([f" {word}" for word in words]))
     mean = sum(lengths) / len(words)
@@ -245,16 +263,17 @@ def repeats(
     seldom = more = 0
     while more >= seldom:
         seldom = more + 1
-        count = _fitting(measure, mean, size + seldom * spared, random.Random(0)) + _TOLERANCE
-        more = math.ceil(count / (common * ratio + len(words) - common)) - 1
+        count = _fitting(measure, mean, size + seldom * spared, random.Random(0), _DRAWS) + _TOLERANCE
+        more = math.ceil(1.1 * count / (common * ratio + len(words) - common)) - 1
     return ratio * seldom, seldom
 
 
-def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Random) -> int:
-    """How many numbered words of a mean length there is room for, their numbers measured by one of each count of digits."""
+def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Random, draws: int = 1) -> int:
+    """How many numbered words of a mean length there is room for, their numbers measured by so many draws of each count of digits."""
     words, power = 0.0, 0
     while True:
-        each = (measure.lengths([f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}."])[0] + mean) or 1
+        drawn = [f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}." for _ in range(draws)]
+        each = (sum(measure.lengths(drawn)) / draws + mean) or 1
         more = 9 * 10**power
         if more * each > room:
             return int(words + room // each)

@@ -127,7 +127,9 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Ma
     if len(words) <= common or max(common * often, len(words) * seldom) > MOST:
         raise TaskError(f"{task.name} has too few words for {common} common ones, or repeats them too often.")
     what = f"{task.name} ({task.language})"
-    make = word_lists(what, words, common=common, often=often, seldom=seldom, size=size, measure=measure)
+    make = word_lists(
+        what, words, common=common, often=often, seldom=seldom, size=size, measure=measure, published=True
+    )
 
     def instance(seed: int) -> dict[str, Any]:
         made = make(seed)
