@@ -28,7 +28,7 @@ CODE_POINTS = "code-points"
 GREATEST = 2**31 - 1
 """The greatest number that is hidden."""
 MOST = 400_000_000
-"""Tokens of all instances of a task together, and bytes of a file."""
+"""Tokens of all instances of a task together, and bytes of the files that they are made of."""
 _TOLERANCE = 100
 """By how many tokens a list of words may miss its length before it is made again, as published at most twice."""
 
@@ -89,11 +89,14 @@ def tokenizer_of(name: str) -> Tokenizer:
 
 def text_of(files: Iterable[Path], what: str) -> str:
     """The text of files, an empty line between them. what: what is made of them, for errors. Raises DatasetError."""
-    texts: list[str] = []
+    texts, size = list[str](), 0
     for path in files:
         try:
-            if path.stat().st_size > MOST:
-                raise DatasetError(f"'{shown(path)}', of which {what} is made, has more than {MOST:,} bytes.")
+            size += path.stat().st_size
+            if size > MOST:
+                raise DatasetError(
+                    f"The files up to '{shown(path)}', of which {what} is made, have more than {MOST:,} bytes."
+                )
             texts.append(ordinary(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise DatasetError(
@@ -162,8 +165,11 @@ def haystacks(
                 numbers.append(number)
                 asked += [] if one_word else [word]
         if not published:
-            for start, one in sorted(hidden, reverse=True):
-                haystack = haystack[:start] + one + haystack[start:]
+            parts, end = list[str](), 0
+            for start, one in sorted(hidden):
+                parts += [text[end:start], one]
+                end = start
+            haystack = "".join([*parts, text[end:]])
         depths = [round(start / len(text), 3) for start, _ in hidden[:asked_for]]
         return {"text": haystack, "asked": asked, "numbers": numbers, "depths": depths}
 

@@ -43,7 +43,7 @@ class Part(BaseModel):
 class Made(Part):
     """Rows that are made: `count` texts of `tokens` tokens of a tokenizer, drawn by `seed`, with words of files, one a line."""
 
-    tokens: int = Field(ge=1)
+    tokens: int = Field(ge=1, le=10_000_000)
     tokenizer: Text = CODE_POINTS
     count: int = Field(default=50, ge=1)
     seed: int = Field(default=0, ge=0)

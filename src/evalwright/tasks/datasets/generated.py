@@ -35,10 +35,13 @@ def made_source(
     where: the place of these settings, for errors. files: those that a key of theirs names. Raises TaskError, DatasetError, ConfigurationError, MissingExtra.
     """
     what = f"{where}: this dataset"
-    if given.count * given.tokens > MOST:
-        raise TaskError(f"{what} has {given.count * given.tokens:,} tokens; at most {MOST:,} are made.")
     lines = (line.strip() for line in text_of(files("words"), what).splitlines())
     words = list(dict.fromkeys(filter(None, lines)))
+    most = MOST // max(given.tokens, len(words), 1000)
+    if given.count > most:
+        raise TaskError(
+            f"{what} is to have {given.count:,} texts; with {given.tokens:,} tokens and {len(words):,} words at most {most:,} are made."
+        )
     books = text_of(files("books"), what)
     measure = tokenizer_of(given.tokenizer)
 
