@@ -217,7 +217,7 @@ def word_lists(
     """What lists words by number, of which `common` stand `often` times and the others `seldom` times at most, shuffled by the seed.
 
     what: the task, for errors. size: of the list, in tokens. published: a list that these words do not fill is an error; else it
-    is shorter, and the length is met to one percent. An instance has the `text`,
+    is shorter, and the length is met to 100 tokens or one percent. An instance has the `text`,
     the `common` words and its `tokens`; it raises TaskError where words are too few, or the size too small for the common ones.
     """
     draws, tolerance = (1, _TOLERANCE) if published else (_DRAWS, max(_TOLERANCE, size // 100))
