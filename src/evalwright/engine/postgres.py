@@ -20,8 +20,8 @@ from evalwright.core.responses import Response
 from evalwright.engine import schema
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, Found, check_version
-from evalwright.engine.exchange import keep, take_back
-from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
+from evalwright.engine.exchange import take_back
+from evalwright.engine.rows import MINE, STORED, Group, Row
 from evalwright.engine.store import Store
 from evalwright.models.remote.batch.journal import in_postgres
 
@@ -249,9 +249,7 @@ class PostgresStore(Store):
     poll_seconds = _POLL_SECONDS
 
     def __init__(self, reading: PostgresDatabase, writing: PostgresDatabase, home: Path) -> None:
-        self._home = home
-        self._writing = writing
-        super().__init__(reading, writing)
+        super().__init__(reading, writing, home)
         self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
         self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
         self._away: set[int] = set()
@@ -341,13 +339,6 @@ class PostgresStore(Store):
         asyncio.get_running_loop().run_in_executor(self._reader, look, "read", keys).add_done_callback(
             deliver
         )
-
-    def _keep(self, batches: Sequence[Batch]) -> str:
-        writing, group = self._writing, Group(batches)
-        writing.owe(group, self._owner)
-        kept = keep(self._home, self.command, group, writing.owed())
-        writing.settled()
-        return kept
 
 
 def open_server(url: str) -> PostgresDatabase:
