@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -134,7 +135,11 @@ class PostgresDatabase(Database):
         return float(self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
 
     def lease_from(self) -> float:
-        return float(self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[0][0])
+        started = float(self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[0][0])
+        if self._link.regained is None:
+            return started
+        # A standby that took over had started long before, with a clock of its own: others were cut off as this connection was.
+        return max(started, self.now() - (time.monotonic() - self._link.regained))
 
     def rollback(self) -> None:
         self._link.rollback()
