@@ -435,7 +435,7 @@ class ApiModel(RemoteModel):
             if base_url is not None:
                 raise ConfigurationError("The base URL is given twice: in the model's name and as base_url.")
             base_url = url
-        url = check_url(base_url or self._default_url(provider))
+        url = check_url(self._default_url(provider) if base_url is None else base_url)
         parts = urlsplit(url)
         login = None
         if "@" in parts.netloc:
