@@ -216,7 +216,7 @@ def test_verbose_shows_what_the_package_logs() -> None:
         (["run", "factual-choice", "--model", "demo/small", "-R", "judge=1"], "-R takes ROLE.KEY=VALUE"),
         (["run", "factual-choice", *["--model", "demo/small"] * 2], "leave one out, or give them a `label`"),
         (["store", "prune", "--older-than", "nan"], "Invalid value for '--older-than': nan"),
-        (["store", "info", "--home", "suite.txt"], "is no store, or is damaged: check the path"),
+        (["store", "info", "--home", "suite.txt"], "is no store: check the path"),
     ],
 )  # fmt: skip
 def test_what_a_newcomer_types(words: list[str], said: str) -> None:
