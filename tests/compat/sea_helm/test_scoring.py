@@ -278,7 +278,7 @@ def test_translations() -> None:
 
 
 def test_translations_by_chrf_alone() -> None:
-    more = {"use_metricx_metric": False, "use_chrf_metric": True, "metric": "normalized_chrf_score"}
+    more: Any = {"use_metricx_metric": False, "use_chrf_metric": True, "metric": "normalized_chrf_score"}
     rows = [
         {"label": "selamat pagi dunia", "prompts": [{"text": "x"}]},
         {"label": "apa kabar", "prompts": [{"text": "y"}]},
