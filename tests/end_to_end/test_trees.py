@@ -220,3 +220,5 @@ def test_a_screen_leaves_out_inner_nodes_first_and_names_several_missing_tasks_b
     assert lines[lines.index("Task") + 2 :][:3] == ["whole", "area-00", "area-01"]
     assert "whole (17 of 20 tasks)" in shown
     assert "Without a number: t08b, t09a and t09b." in " ".join(shown.split())
+    listed = " ".join(typed("runs", "list", folder=tmp_path).text.split())
+    assert "whole n/a" in listed and "t00a" not in listed
