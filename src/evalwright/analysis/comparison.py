@@ -285,7 +285,8 @@ def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
 
 
 def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, list[Matrix]]:
-    """By task, the metrics that all runs have beside those of `found`, but for those with the same numbers as one before.
+    """By task, the metrics that all runs have beside those of `found`, but for those with the same numbers as one before, and those without an
+    interval.
 
     Of more than MOST_READ items only means of scores, for which no record has to be read again.
     """
@@ -298,8 +299,8 @@ def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, li
             own = [task.metric(main.label) for task in results]
             kept = [one for one in own if one and one.scorer == main.scorer and _one_unit(one, main)]
             values = [each.estimate.value for each in kept]
-            if len(kept) < len(runs) or not np.isfinite(values).any():
-                continue
+            if len(kept) < len(runs) or not np.isfinite([each.estimate.low for each in kept]).any():
+                continue  # without an interval in any run there is nothing to say
             if any(values == [each.estimate.value for each in before if each] for before in shown):
                 continue
             shown.append(own)
