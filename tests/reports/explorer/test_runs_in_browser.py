@@ -312,5 +312,6 @@ def test_a_score_that_is_no_number_is_warned_of_and_breaks_no_page(tmp_path: Pat
         await until(tab, f"{TEXT}.includes('Raw reply') && {TEXT}.includes('Question 3 of factual?')")
         await tab.evaluate("location.hash = '#/'")
         await until(tab, f"{TEXT}.includes('There is no board of these runs')")
+        assert await tab.evaluate("document.querySelectorAll('tbody a[href^=\"#/run/\"]').length") >= 2
 
     in_browser(tmp_path, (a, b), "#/run/b", steps)
