@@ -50,6 +50,26 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
     return _made(f"hub-{name}-{digest}.jsonl", lambda: _hub_rows(repository, revision, config, split))
 
 
+def file_of_hub(repository: str, revision: str, name: str) -> Path:
+    """A single file of a hub dataset. Raises DatasetError, MissingExtra.
+
+    What lies in the library's own folder for that commit is taken first: some sets pack their files, and are unpacked there.
+    """
+    try:
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    except ImportError:
+        raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
+    try:
+        kept = try_to_load_from_cache(repository, name, repo_type="dataset", revision=revision)
+        if not isinstance(kept, str):
+            kept = hf_hub_download(repository, name, repo_type="dataset", revision=revision)
+    except Exception as error:
+        raise DatasetError(
+            f"The file '{name[:200]}' of the dataset '{repository}' cannot be fetched: {cause_of(error)}."
+        ) from None
+    return Path(kept)
+
+
 def first_fetched(repository: str) -> str:
     """The commit of a hub dataset that was the newest at the first call. Raises DatasetError, MissingExtra."""
     kept = home_folder() / "datasets" / "revisions.json"
