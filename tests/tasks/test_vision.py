@@ -245,7 +245,7 @@ def test_the_page_counts_the_tasks_that_it_does_not_name() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     names = [name for entry in TaskIndex().files() for name in entry.members]
     counted = re.findall(r"`((?!factual)[\w-]+-)\.\.\.`(?:\]\([^)]*\))? \((\d+)\)", page)
-    assert len(counted) == 6
+    assert len(counted) >= 6
     for prefix, count in counted:
         assert sum(name.startswith(prefix) for name in names) == int(count), prefix
     assert set(CASES) <= set(re.findall(r"`([\w-]+)`", page))

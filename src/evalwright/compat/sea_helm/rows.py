@@ -23,9 +23,9 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, local_file, pieces
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError, cause_of
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.tasks import templates
-from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
+from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, file_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, Source, file_source
 from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of
@@ -416,18 +416,5 @@ def pinned(repository: str) -> tuple[str, str]:
 
 
 def hub_file(repository: str, name: str) -> Path:
-    """A single file of a data set of the hub, at its revision. Raises DatasetError.
-
-    What lies in the library's folder for that revision is taken first: some sets pack their files, and are unpacked there.
-    """
-    owner, revision = pinned(repository)
-    try:
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-
-        kept = try_to_load_from_cache(owner, name, repo_type="dataset", revision=revision)
-        if isinstance(kept, str):
-            return Path(kept)
-        return Path(hf_hub_download(owner, name, repo_type="dataset", revision=revision))
-    except Exception as error:
-        what = f"The file '{name}' of the dataset '{repository}'"
-        raise DatasetError(f"{what} cannot be fetched: {cause_of(error)}.") from None
+    """A single file of a data set of the hub, at its revision. Raises DatasetError, MissingExtra."""
+    return file_of_hub(*pinned(repository), name)

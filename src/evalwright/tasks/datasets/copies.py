@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, cause_of
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
@@ -68,6 +69,12 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
             f"The file '{name[:200]}' of the dataset '{repository}' cannot be fetched: {cause_of(error)}."
         ) from None
     return Path(kept)
+
+
+def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
+    """The JSONL file of rows that are made as a recipe says, which is JSON and holds all that they depend on."""
+    key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
+    return _made(f"{kind}-{hashlib.blake2b(key, digest_size=12).hexdigest()}.jsonl", rows)
 
 
 def first_fetched(repository: str) -> str:
