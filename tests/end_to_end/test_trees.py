@@ -222,3 +222,14 @@ def test_a_screen_leaves_out_inner_nodes_first_and_names_several_missing_tasks_b
     assert "Without a number: t08b, t09a and t09b." in " ".join(shown.split())
     listed = " ".join(typed("runs", "list", folder=tmp_path).text.split())
     assert "whole n/a" in listed and "t00a" not in listed
+
+
+def test_a_total_without_a_number_says_why(tmp_path: Path) -> None:
+    for name, metric in (("share", "accuracy"), ("plain", "mean")):
+        rows = [{"id": f"{n}", "input": f"{name} {n}?", "target": "yes"} for n in range(3)]
+        content = {"task": name, "dataset": {"rows": rows}, "metrics": [metric], "scorers": ["exact-match"]}
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(content))
+    tree = {"name": "both", "parts": ["share", "plain"]}
+    ask(tmp_path, "mixed", "yes", tasks=["share.yaml", "plain.yaml"], tree=tree)
+    shown = " ".join(typed("runs", "show", "mixed", folder=tmp_path).text.split())
+    assert "both: no number: the tasks have different units or directions." in shown

@@ -146,6 +146,12 @@ def _scores(run: Run) -> Iterator[doc.Block]:
         yield doc.Note(f"And {len(found) - _MOST_ROWS} more.", "quiet")
     if len(lost) > 1:
         yield doc.Note(f"Without a number: {listed(lost, 5)}.", "warn")
+    whys: dict[str, list[str]] = {}
+    for one in shown:
+        if math.isnan(one.metrics[0].estimate.value) and not one.missing:
+            whys.setdefault(one.metrics[0].estimate.method, []).append(one.name)
+    for why, names in whys.items():
+        yield doc.Note(f"{listed(names, 5)}: {why}.", "warn")
     for name, _, metric in found:
         if few := numbers.few_clusters(metric.estimate.effective_clusters):
             yield doc.Note(f"{name}: {few}", "warn")
