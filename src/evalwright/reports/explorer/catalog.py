@@ -152,7 +152,9 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     try:
         board = make_board([run for _, run in runs])
     except EvalwrightError as error:
-        alone = [{"run": key, "ranks": None, "overall": None, "cells": []} for key, _ in runs]
+        alone: list[dict[str, Any]] = [
+            {"run": key, "ranks": None, "overall": None, "cells": []} for key, _ in runs
+        ]
         return {"columns": [], "rows": alone, "notes": [f"There is no board of these runs: {error}"]}
     boards = [board, *board.more]
     cells = {id(task): (one, task) for one in boards for task in one.tasks}
