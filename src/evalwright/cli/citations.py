@@ -13,6 +13,9 @@ import click
 from evalwright.cli import say
 from evalwright.cli.options import opened, option, several
 from evalwright.cli.output import echo
+from evalwright.core.errors import TaskError
+from evalwright.core.tasks import Task
+from evalwright.tasks.files import write_file
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -33,9 +36,7 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
 
     A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is a row.
     """
-    from evalwright.core.errors import TaskError
     from evalwright.tasks.citations import MISSING, bib_text, tex_document
-    from evalwright.tasks.files import write_file
 
     if not tasks and not run:
         raise click.UsageError("Name at least one task, for example gsm8k, or a run with --run.")
@@ -62,7 +63,6 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
 
 
 def _of_task(name: str) -> Iterator[Cited]:
-    from evalwright.core.tasks import Task
     from evalwright.tasks.citations import cited
     from evalwright.tasks.loading import find_definitions
 
