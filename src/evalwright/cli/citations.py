@@ -15,7 +15,7 @@ from evalwright.cli.options import opened, option, several
 from evalwright.cli.output import echo
 from evalwright.core.errors import TaskError
 from evalwright.core.tasks import Task
-from evalwright.tasks.files import write_file
+from evalwright.tasks.files import failing_as, write_file
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -47,14 +47,12 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
     path = Path(output) if output else None
     if path is not None and path.suffix not in (".tex", ".bib"):
         raise click.UsageError(f"--output ends in .tex or .bib, not '{path.suffix}'.")
-    try:
+    with failing_as(TaskError, "The citations cannot be put together", ValueError):
         if path is None:
             echo(tex_document(rows).rstrip())
         else:
             stem = re.sub("[^A-Za-z0-9]", "-", path.stem).strip("-") or "tasks"
             write_file(path, bib_text(rows) if path.suffix == ".bib" else tex_document(rows, stem))
-    except ValueError as error:
-        raise TaskError(f"The citations cannot be put together: {error}.") from None
     missing = [row for row in rows if not row.entries]
     if path is not None:
         echo(f"Written: {path} ({len(rows)} tasks, {len(missing)} without a citation)")

@@ -12,6 +12,7 @@ from evalwright.cli.options import flag, option, together
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.reports.text import inert
+from evalwright.tasks.files import failing_as
 
 LOGGING = together(
     flag("--verbose", "Also show retries, failures and what libraries say."),
@@ -63,12 +64,8 @@ def logged(verbose: bool, file: str | None, tell: Callable[[str], None]) -> Iter
 
 
 def _opened(path: Path) -> _File:
-    try:
+    with failing_as(ConfigurationError, f"The log file '{path}' cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         handler = _File(path.open("a", encoding="utf-8", errors="backslashreplace"))
-    except OSError as error:
-        raise ConfigurationError(
-            f"The log file '{path}' cannot be written: {error.strerror or error}."
-        ) from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     return handler
