@@ -345,7 +345,7 @@ def ours(case: Case) -> tuple[dict[str, Any], list[Any]]:
     from evalwright.compat.sea_helm.aggregation import result_of
     from evalwright.compat.sea_helm.config import SeaTask
     from evalwright.compat.sea_helm.scoring import scoring_of
-    from evalwright.core.errors import Failure, ScoringError
+    from evalwright.core.errors import Failure, RequestFailed, ScoringError
     from evalwright.core.responses import Response
     from evalwright.core.samples import Answer, Sample, SampleRecord
     from evalwright.runs.aggregation import TaskTally
@@ -365,7 +365,7 @@ def ours(case: Case) -> tuple[dict[str, Any], list[Any]]:
             score = scorer.function(sample, answer)
             parts.append(score.parts)  # type: ignore[union-attr]
             record = SampleRecord("task", place, 0, sample, answer, {scorer.name: score})  # type: ignore[dict-item]
-        except ScoringError as error:
+        except (ScoringError, RequestFailed) as error:
             failed = {scorer.name: Failure("scorer error", "scorer", str(error))}
             record = SampleRecord("task", place, 0, sample, answer, {}, None, failed)
         tally.add(record)
