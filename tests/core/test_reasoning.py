@@ -35,3 +35,24 @@ CASES = [
 def test_separated(text: str, field: str, answer: str, reasoning: str, unclosed: bool) -> None:
     found = separate_reasoning(Response(text=text, reasoning=field))
     assert (found.answer, found.reasoning, found.unclosed) == (answer, reasoning, unclosed)
+
+
+@pytest.mark.parametrize(
+    ("text", "unclosed"),
+    [
+        ("<think>" * 200_000, True),
+        (f"<|channel|>{'a' * 400_000}", True),
+        ("<think></thought>" * 50_000, False),
+    ],
+)
+def test_a_model_that_repeats_a_tag_takes_linear_time(text: str, unclosed: bool) -> None:
+    """In the square of the time these take hours."""
+    found = separate_reasoning(Response(text=text))
+    assert (found.answer, found.unclosed) == ("", unclosed)
+
+
+def test_tags_are_closed_by_their_own_kind() -> None:
+    found = separate_reasoning(
+        Response(text="<Think>a<thought>b</think>c<reasoning>d</thought></REASONING>e")
+    )
+    assert (found.answer, found.reasoning) == ("ce", "a<thought>b\n\nd</thought>")

@@ -8,16 +8,17 @@ reasoning field that the provider keeps apart.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalwright.core.responses import Response
 
 _TAGS = "think|thinking|thought|reasoning|reflection"
-_CLOSED = re.compile(rf"<({_TAGS})>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _OPEN = re.compile(rf"<({_TAGS})>", re.IGNORECASE)
 _LONE_CLOSE = re.compile(rf"</({_TAGS})>", re.IGNORECASE)
 _CHANNEL = re.compile(
-    r"(?:<\|start\|>assistant)?<\|channel\|>(\w+)[^<]*<\|message\|>(.*?)(?=<\|end\|>|<\|return\|>|<\|start\|>|<\|channel\|>|$)",
+    r"(?:<\|start\|>assistant)?<\|channel\|>(\w++)[^<]*+<\|message\|>(.*?)(?=<\|end\|>|<\|return\|>|<\|start\|>|<\|channel\|>|$)",
     re.DOTALL,
 )
 
@@ -41,8 +42,12 @@ def separate_reasoning(response: Response) -> Separated:
         final = "".join(body for name, body in channels if name == "final")
         other = [body.strip() for name, body in channels if name != "final"]
         return Separated(final.strip(), _join(field, *other), unclosed=not final)
-    parts = [match.group(2).strip() for match in _CLOSED.finditer(text)]
-    rest = _CLOSED.sub("", text)
+    parts, kept, place = [], [], 0
+    for begin, inner, outer, end in _closed(text):
+        parts.append(text[inner:outer].strip())
+        kept.append(text[place:begin])
+        place = end
+    rest = "".join(kept) + text[place:]
     # The prompt may have opened the tag, so everything up to the last lone closing tag is reasoning.
     closings = list(_LONE_CLOSE.finditer(rest))
     if closings:
@@ -55,6 +60,25 @@ def separate_reasoning(response: Response) -> Separated:
     if not parts:
         return Separated(text, field)
     return Separated(rest.strip(), _join(field, *parts))
+
+
+def _closed(text: str) -> Iterator[tuple[int, int, int, int]]:
+    """Where each tag that is closed begins, its reasoning begins and ends, and its closing tag ends.
+
+    Linear in the text: a pattern with a back-reference takes the square where a model repeats an opening tag.
+    """
+    closings: dict[str, tuple[list[int], list[int]]] = {}
+    for found in _LONE_CLOSE.finditer(text):
+        begins, ends = closings.setdefault(found[1].lower(), ([], []))
+        begins.append(found.start())
+        ends.append(found.end())
+    place = 0
+    for found in _OPEN.finditer(text) if closings else ():
+        begins, ends = closings.get(found[1].lower(), ([], []))
+        closing = bisect_left(begins, found.end())
+        if found.start() >= place and closing < len(begins):
+            place = ends[closing]
+            yield found.start(), found.end(), begins[closing], place
 
 
 def _join(*parts: str) -> str:
