@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evalwright.core.reasoning import separate_reasoning
@@ -35,3 +37,18 @@ CASES = [
 def test_separated(text: str, field: str, answer: str, reasoning: str, unclosed: bool) -> None:
     found = separate_reasoning(Response(text=text, reasoning=field))
     assert (found.answer, found.reasoning, found.unclosed) == (answer, reasoning, unclosed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>" * 100_000,
+        "<|channel|>" + "a" * 1_000_000,
+        "<think></thinking>" * 50_000,
+        "</think>" * 100_000,
+    ],
+)
+def test_no_reply_takes_more_than_the_time_of_its_length(text: str) -> None:
+    begun = time.process_time()
+    separate_reasoning(Response(text=text))
+    assert time.process_time() - begun < 30
