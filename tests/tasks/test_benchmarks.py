@@ -27,7 +27,15 @@ from evalwright.tasks.loading import load_task
 from support import sandbox
 from support.hub_rows import CASES, Case, Key, Rows
 
-OWN = ("/korean/", "/factual/", "/judge_consistency/", "/summary_faithfulness/", "/sea/", "/vision/")
+OWN = (
+    "/korean/",
+    "/factual/",
+    "/judge_consistency/",
+    "/summary_faithfulness/",
+    "/sea/",
+    "/vision/",
+    "/long_texts/",
+)
 HUB = [entry for entry in TaskIndex().files() if not any(folder in entry.path for folder in OWN)]
 
 

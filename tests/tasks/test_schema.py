@@ -11,9 +11,11 @@ from evalwright.tasks.names import is_name
 from evalwright.tasks.schema import (
     FILE_KEYS,
     Answer,
+    CommonWords,
     Dataset,
     FewShot,
     MetricUse,
+    Needles,
     Part,
     Prompt,
     Sample,
@@ -37,7 +39,7 @@ def keys_in(section: str) -> set[str]:
     [
         ("Top level", [TaskFile], FILE_KEYS), ("dataset", [Dataset], ()), ("sample", [Sample], ()),
         ("prompt", [Prompt], ()), ("few_shot", [FewShot], ()), ("answer", [Answer], ()),
-        ("scorers and metrics", [ScorerUse, MetricUse], ()),
+        ("scorers and metrics", [ScorerUse, MetricUse], ()), ("needles and common_words", [Needles, CommonWords], ()),
     ],
 )  # fmt: skip
 def test_the_page_has_every_key_and_no_other(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
@@ -70,7 +71,7 @@ HARMFUL = {
 }  # fmt: skip
 
 
-PICTURE = {
+PICTURE: dict[str, Any] = {
     "bytes": b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x08\x00\x00\x00\x08\x08\x02\x00\x00\x00Km)\xdc",
     "path": "a.png",
 }
@@ -119,6 +120,22 @@ def row_of(name: str) -> dict[str, Any]:
         "Subset": CVQA.get(language), "left_img": PICTURE, "right_img": PICTURE, "hypothesis": "tanya", "chapter": "makanan",
         "captions": ["kalimat yang benar", "kalimat lain"], "image_id": "1",
     }  # fmt: skip
+    if family.startswith("sea-world-cuisine"):
+        forms = {"id": "id_formal", "jv": "jv_krama", "su": "su_loma", "zh": "zh_cn"}
+        picture = "data:image/png;base64," + base64.b64encode(PICTURE["bytes"]).decode()
+        dish = {
+            "qa_id": 1,
+            "food_id": 9,
+            "prompt_type": 2,
+            "lang": forms.get(language, language),
+            "image_path": picture,
+        }
+        return {
+            **dish,
+            "question": "tanya",
+            "options": ["satu", "dua", "tiga", "empat", "lima"],
+            "mcq_answer_index": 1,
+        }
     return {
         **row,
         **options,

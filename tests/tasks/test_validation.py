@@ -45,7 +45,7 @@ CASES = [
     ("task: t\ndataset:\n", "task.yaml:2: `dataset` must be a mapping, not nothing (null)."),
     (
         "task: t\ndataset: {path: a.jsonl, hub: o/n}\n",
-        "task.yaml:2: a dataset has exactly one of `path`, `hub` and `rows`; it has path and hub.",
+        "task.yaml:2: a dataset has exactly one of `path`, `hub`, `rows`, `needles` and `common_words`; it has path and hub.",
     ),
     (
         "task: t\ndataset:\n  hub: o/n\n",

@@ -21,6 +21,7 @@ def read(tmp_path: Path, text: str | bytes) -> Document:
 
 
 TEXTS = [
+    "9" * 301,
     "no", "on", "Yes", "y", "1_000", "12:30:45", "2024-01-31", "007", "0x1F", "0o17", "+1", ".inf", "1e", "=",
 ]  # fmt: skip
 VALUES = {
@@ -82,6 +83,21 @@ def test_what_is_refused_says_where(tmp_path: Path, text: str | bytes, message: 
         read(tmp_path, text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_merge_keys_put_mappings_under_the_own_keys(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\none:\n  c: 3\n  <<: *y\nlist: {<<: [*x, *y], d: 4}\n'<<': text\n"
+    )
+    found = read_document(tmp_path / "a.yaml")
+    assert found.value["one"] == {"b": 2, "c": 3}
+    assert found.value["list"] == {"b": 1, "c": 2, "a": 1, "d": 4}
+    assert found.value["<<"] == "text"
+    assert found.at(("one", "c")).endswith("a.yaml:4")
+    for wrong in ("a: {<<: 5}", "a: {<<: [5]}", "a: &a {<<: *a}"):
+        (tmp_path / "b.yaml").write_text(f"{wrong}\n")
+        with pytest.raises(TaskError, match=r"b\.yaml:1: "):
+            read_document(tmp_path / "b.yaml")
 
 
 def test_aliases_cannot_blow_up(tmp_path: Path) -> None:

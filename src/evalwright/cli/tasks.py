@@ -106,14 +106,14 @@ def show(task: str, as_json: bool, **given: Any) -> None:
     from evalwright.reports import terminal
 
     if len(found) > 1:
-        total = sum(len(one.samples) for one in found)
-        cells = [(doc.Cell(one.name, name=True), doc.Cell(one.description)) for one in found]
+        lacking = [str(one.metadata["no data"]) for one in found if "no data" in one.metadata]
+        counts = [None if "no data" in one.metadata else len(one.samples) for one in found]
         rows = [
-            (name, f"{len(one.samples):,}", about) for one, (name, about) in zip(found, cells, strict=True)
+            (doc.Cell(one.name, name=True), "?" if count is None else f"{count:,}", doc.Cell(one.description))
+            for one, count in zip(found, counts, strict=True)
         ]
-        title = (
-            f"{task}: {len(found)} tasks, {total:,} samples. To see one of them: evalwright tasks show NAME"
-        )
+        unread = f"; the data of {len(lacking)} cannot be read: {lacking[0]}" if lacking else "."
+        title = f"{task}: {len(found)} tasks, {sum(filter(None, counts)):,} samples{unread} To see one of them: evalwright tasks show NAME"
         terminal.show(doc.Document(title, [doc.Table(doc.columns("Task", "Samples>", "~"), rows)]))
         return
     for one in found:

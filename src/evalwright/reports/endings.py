@@ -66,7 +66,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
     if BAD_VERDICT in labels:
         said.append("Verdicts that cannot be read stay as they are: use another judge.")
     if PUBLISHED in labels:
-        said.append("Those that fail as published are asked with --scoring corrected.")
+        said.append("Those that fail as published are evaluated with --scoring corrected.")
     if labels - {*without, BAD_VERDICT, PUBLISHED, "scorer error"}:
         said.append("Run the same command again to send only what failed.")
     if "scorer error" in labels:

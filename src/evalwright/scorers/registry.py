@@ -54,6 +54,7 @@ BUNDLED = {
     "language": "evalwright.scorers.language:language",
     "language-instructions": "evalwright.scorers.instructions.scorer:language_instructions",
     "likelihood": "evalwright.scorers.likelihood:likelihood",
+    "listed": "evalwright.scorers.listed:listed",
     "numeric": "evalwright.scorers.quantity:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
     "perplexity": "evalwright.scorers.likelihood:perplexity",

@@ -53,6 +53,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         file.prompt,
         document,
         form,
+        dataset=file.dataset,
         user=user_template(file),
         assistant=shot_template(file),
         variables=definition.variables,

@@ -1,4 +1,5 @@
-"""The images of a row: paths inside the task's folder, data URLs, the hub's image columns, and addresses where the person has allowed them.
+"""The images of a row: paths inside the task's folder or of the hub's dataset, data URLs, the hub's image columns, and addresses where
+the person has allowed them.
 
 `prompt.images` is a template of one or several of these. An image stands where the template of the user's turn puts it
 (`{{ images[0] }}`), else before the text. What a stranger's row may name is bounded: nothing outside the folder, no pipe, no more
@@ -25,7 +26,9 @@ from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.core.requests import Part
 from evalwright.core.secrets import without_login
 from evalwright.tasks import templates
+from evalwright.tasks.datasets.copies import file_of_hub
 from evalwright.tasks.samples import Placed, RowError
+from evalwright.tasks.schema import Dataset
 from evalwright.tasks.yaml_files import Document, kind_of
 
 VARIABLE = "EVALWRIGHT_IMAGE_URLS"
@@ -45,11 +48,12 @@ def urls_allowed() -> bool:
 
 
 class RowImages:
-    """Reads the images of rows. given: the template. folder: what relative paths start from, and may not leave."""
+    """Reads the images of rows. given: the template. Relative paths start from the data's folder, or are files of the hub's dataset."""
 
-    def __init__(self, given: Any, document: Document) -> None:
+    def __init__(self, given: Any, document: Document, dataset: Dataset) -> None:
         self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))
-        self._folder = document.folder(("dataset", "path"))
+        self._folder, self._dataset = document.folder(("dataset", "path")), dataset
+        self._obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
         """The images of one row, in their order. Raises RowError."""
@@ -74,9 +78,15 @@ class RowImages:
             raise RowError(str(error).rstrip(".")) from None
 
     def _file(self, named: str) -> Image:
+        found, root, data = self._folder / named, self._folder, self._dataset
+        if data.hub is not None:
+            try:
+                found = file_of_hub(data.hub, str(data.revision), named)
+            except DatasetError as error:
+                raise DatasetError(f"{error} {self._obtain}".rstrip()) from None
+            root = next((one.parent for one in found.parents if one.name == "snapshots"), found.parent)
         try:
-            root = self._folder.resolve()
-            path = (root / named).resolve()
+            root, path = root.resolve(), found.resolve()
             inside = path.is_relative_to(root)
         except (OSError, ValueError, RuntimeError):
             raise DatasetError(f"The image '{_short(named)}' cannot be found.") from None
@@ -84,7 +94,7 @@ class RowImages:
             raise DatasetError(
                 f"The image '{_short(named)}' is outside the task's folder: images are read from inside it only."
             )
-        return Image.read(_content(path, named), path.relative_to(root).as_posix())
+        return Image.read(_content(path, named), named if data.hub else path.relative_to(root).as_posix())
 
 
 def marks_of(images: Sequence[Image]) -> tuple[str, ...]:

@@ -1,32 +1,44 @@
 """Texts made to a length in tokens: sentences hidden in a long text, and long lists in which a few words are the most common.
 
 A tokenizer says how long a text is. Which one that is, the user states: a folder or hub repository, or one token for each code point.
-The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM, draw by draw, so that instances of a seed are the same.
+The arithmetic is that of OneRuler (Kim et al. 2025) in SEA-HELM, draw by draw, so that instances of a seed are the same; corrected, where it
+differs, every needle stands in the text, whatever stands there already.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import re
-import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import MissingExtra, TaskError
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError
+from evalwright.core.private import ordinary
+from evalwright.scorers.listed import NO_TEXT
+from evalwright.tasks.yaml_files import shown
 
 CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
 
 GREATEST = 2**31 - 1
 """The greatest number that is hidden."""
+MOST = 400_000_000
+"""Tokens of all instances of a task together, and bytes of the files that they are made of."""
 _TOLERANCE = 100
-"""By how many tokens a list of words may miss its length before it is made again, at most twice."""
+"""By how many tokens a list of words may miss its length before it is made again, as published at most twice."""
 
-# What is no text of a sentence's own, and what may follow the mark that ends one.
-NO_TEXT = string.whitespace + string.punctuation + "｡。，、､…：；？！।“”‘’『』「」｢｣《》（）［］｛｝«»"
+_LONGEST_TOKEN = 32
+"""Characters that a token has at most, on average: more of a book is not read for a length."""
+
+_DRAWS = 64
+"""Numbers of which the mean length is taken, but as published."""
+
+# What may follow the mark that ends a sentence.
 _CLOSING = re.escape("'\\\"”’』」｣》⟩)]}）］｝»*_")
 _MARKS = {"zh": "｡。！？", "my": "။.!?"}
 
@@ -45,6 +57,12 @@ class Tokenizer:
         if self.hub is None:
             return [len(text) for text in texts]
         return [len(ids) for ids in self.hub(list(texts), add_special_tokens=whole)["input_ids"]]
+
+    def identity(self) -> str:
+        """Another text where texts would be split otherwise."""
+        if (backend := getattr(self.hub, "backend_tokenizer", None)) is not None:
+            return str(backend.to_str())
+        return CODE_POINTS if self.hub is None else repr(sorted(self.hub.get_vocab().items()))
 
     def beginning(self, text: str, tokens: int) -> str:
         """A text's first tokens, as text; it is repeated where it has too few. "" of a text without tokens."""
@@ -69,29 +87,63 @@ def tokenizer_of(name: str) -> Tokenizer:
     return Tokenizer(load_tokenizer(find_source(where, revision or None, needs="tokenizer_config.json")))
 
 
+def text_of(files: Iterable[Path], what: str) -> str:
+    """The text of files, an empty line between them. what: what is made of them, for errors. Raises DatasetError."""
+    texts, size = list[str](), 0
+    for path in files:
+        try:
+            size += path.stat().st_size
+            if size > MOST:
+                raise DatasetError(
+                    f"The files up to '{shown(path)}', of which {what} is made, have more than {MOST:,} bytes."
+                )
+            texts.append(ordinary(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise DatasetError(
+                f"'{shown(path)}', of which {what} is made, cannot be read: {error}."
+            ) from error
+    return "\n\n".join(texts)
+
+
 def haystacks(
     what: str,
-    text: str,
+    books: str,
     words: Sequence[str],
     filled: Callable[[str, str], str],
     *,
+    measure: Tokenizer,
+    size: int,
+    seed: int,
     language: str,
     keys: int,
     asked_for: int,
     one_word: bool,
+    published: bool = False,
 ) -> Make:
-    """What hides `keys` sentences `filled(word, number)` in a text, each before one of its sentences, drawn by the seed.
+    """What hides `keys` sentences `filled(word, number)` in the beginning of books, each before one of its sentences, drawn by the seed.
 
-    what: the task, for errors. asked_for: how many of the numbers are asked for: those of one word (`one_word`), which may be none, or of as many words. An instance has
-    the `text`, the words that are `asked`, and the `numbers` that are right. Raises TaskError for too few words, or no sentence.
+    what: the task, for errors. size: in tokens, of text and needles. seed: of the task, which draws the needle that is measured. asked_for: how many of the numbers are
+    asked for: those of one word (`one_word`), which may be none, or of as many words. An instance has
+    the `text`, the words that are `asked`, the `numbers` that are right, and at which shares of the text these stand (`depths`, not where published).
+    Raises TaskError for too few words, or no room for a sentence.
     """
-    sentences = list(sentences_of(text, language))
-    if len(words) <= keys or not sentences:
-        raise TaskError(f"{what} has too few words or sentences to hide needles.")
+    if len(words) <= keys:
+        raise TaskError(f"{what} has too few words, {len(words):,}, to hide {keys:,} needles.")
+    needle = filled(random.Random(seed).choice(words), "123456789")
+    tokens = size - keys * measure.lengths([needle])[0]
+    if tokens < 1:
+        raise TaskError(f"{what} is too small: beside its {keys:,} needles is no room for a text.")
+    text = measure.beginning(re.sub(r"[ \t]+", " ", books[: _LONGEST_TOKEN * size]), tokens)
+    sentences, starts, end = list(sentences_of(text, language)), list[int](), 0
+    if not sentences:
+        raise TaskError(f"{what} has no text with a sentence to hide needles.")
+    for sentence in sentences:
+        starts.append(text.index(sentence, end))
+        end = starts[-1] + len(sentence)
 
     def instance(seed: int) -> dict[str, Any]:
         rng, left, haystack = random.Random(seed), list(words), text
-        numbers, asked = list[str](), list[str]()
+        numbers, asked, hidden = list[str](), list[str](), list[tuple[int, str]]()
 
         def drawn() -> str:
             word = rng.choice(left)
@@ -103,15 +155,37 @@ def haystacks(
         for place in range(keys):
             number = str(rng.randint(0, GREATEST))
             word = asked[0] if one_word and place < asked_for else drawn()
-            before = rng.choice(sentences)
-            # A sentence that an earlier needle has torn is not found, and that needle is then nowhere: as published.
-            haystack = haystack.replace(before, filled(word, number) + before, 1)
+            before = rng.choice(range(len(sentences)))
+            if published:
+                # A sentence that an earlier needle has torn is not found, and that needle is then nowhere.
+                one = sentences[before]
+                haystack = haystack.replace(one, filled(word, number) + one, 1)
+            hidden.append((starts[before], filled(word, number)))
             if place < asked_for:
                 numbers.append(number)
                 asked += [] if one_word else [word]
-        return {"text": haystack, "asked": asked, "numbers": numbers}
+        if not published:
+            parts, end = list[str](), 0
+            for start, one in sorted(hidden):
+                parts += [text[end:start], one]
+                end = start
+            haystack = "".join([*parts, text[end:]])
+        depths = [round(start / len(text), 3) for start, _ in hidden[:asked_for]]
+        return {"text": haystack, "asked": asked, "numbers": numbers, "depths": depths}
 
     return instance
+
+
+def made_up(frames: Sequence[str], words: Sequence[str], size: int, seed: int) -> str:
+    """A text of sentences made of frames with `{a}` and `{b}` for words, in paragraphs of eight. size: in characters, at least."""
+    rng, parts, length = random.Random(seed), list[str](), 0
+    while length < size:
+        one, other = rng.sample(words, 2)
+        sentence = rng.choice(frames).replace("{a}", one).replace("{b}", other)
+        gap = "\n\n" if len(parts) % 8 == 7 else "" if sentence.endswith("。") else " "
+        parts.append(sentence + gap)
+        length += len(parts[-1])
+    return "".join(parts)
 
 
 def sentences_of(text: str, language: str) -> Iterator[str]:
@@ -130,12 +204,23 @@ def sentences_of(text: str, language: str) -> Iterator[str]:
 
 
 def word_lists(
-    what: str, words: Sequence[str], *, common: int, often: int, seldom: int, size: int, measure: Tokenizer
+    what: str,
+    words: Sequence[str],
+    *,
+    common: int,
+    often: int,
+    seldom: int,
+    size: int,
+    measure: Tokenizer,
+    published: bool = False,
 ) -> Make:
     """What lists words by number, of which `common` stand `often` times and the others `seldom` times at most, shuffled by the seed.
 
-    what: the task, for errors. size: of the list, in tokens. An instance has the `text`, the `common` words and its `tokens`; it raises TaskError where words are too few.
+    what: the task, for errors. size: of the list, in tokens. published: a list that these words do not fill is an error; else it
+    is shorter, and the length is met to 100 tokens or one percent. An instance has the `text`,
+    the `common` words and its `tokens`; it raises TaskError where words are too few, or the size too small for the common ones.
     """
+    draws, tolerance = (1, _TOLERANCE) if published else (_DRAWS, max(_TOLERANCE, size // 100))
     spaced = [f" {word}" for word in words]
     lengths = dict(zip(spaced, measure.lengths(spaced), strict=True))
     mean = sum(lengths.values()) / len(spaced)
@@ -146,10 +231,12 @@ def word_lists(
         chosen, others = shuffled[:common], shuffled[common:] * seldom
         random.Random(seed).shuffle(others)
         # The published code draws the numbers that it measures unseeded: where their length varies, this is one of the lists that it could make.
-        numbers = random.Random(seed)
+        numbers, most = random.Random(seed), common * often + len(others)
         room = size - common * often * (sum(lengths[word] for word in chosen) / common - mean)
-        count = _fitting(measure, mean, room, numbers)
-        for _ in range(3):
+        count = _fitting(measure, mean, room, numbers, draws)
+        for _ in range(3 if published else 5):
+            if not published:
+                count = min(count, most)
             if not 0 <= count - common * often <= len(others):
                 raise TaskError(
                     f"{what} cannot be made with this tokenizer: about {count:,} words are to be listed, and there are "
@@ -159,19 +246,40 @@ def word_lists(
             random.Random(seed).shuffle(listed)
             text = " ".join(f"{place}.{word}" for place, word in enumerate(listed, start=1))
             tokens = measure.lengths([text], whole=True)[0]
-            if abs(size - tokens) < _TOLERANCE:
+            if abs(size - tokens) < tolerance or (not published and count == most and tokens < size):
                 break
-            count = _fitting(measure, mean, size - tokens + room, numbers)
+            wanted = size - tokens + room
+            room = room if published else wanted
+            count = _fitting(measure, mean, wanted, numbers, draws)
         return {"text": text, "common": [word.strip() for word in chosen], "tokens": tokens}
 
     return instance
 
 
-def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Random) -> int:
-    """How many numbered words of a mean length there is room for, their numbers measured by one of each count of digits."""
+def repeats(
+    words: Sequence[str], *, common: int, ratio: int, size: int, measure: Tokenizer
+) -> tuple[int, int]:
+    """How often common words and at most the others stand, the former `ratio` times as often, so that words suffice for `size` tokens.
+
+    That is as seldom as can be, should the shortest words be the common ones, and a tenth more: what words measure depends on what is around them.
+    """
+    lengths = sorted(measure.lengths([f" {word}" for word in words]))
+    mean = sum(lengths) / len(words)
+    spared = common * ratio * (mean - sum(lengths[:common]) / common)
+    seldom = more = 0
+    while more >= seldom:
+        seldom = more + 1
+        count = _fitting(measure, mean, size + seldom * spared, random.Random(0), _DRAWS) + _TOLERANCE
+        more = math.ceil(1.1 * count / (common * ratio + len(words) - common)) - 1
+    return ratio * seldom, seldom
+
+
+def _fitting(measure: Tokenizer, mean: float, room: float, numbers: random.Random, draws: int = 1) -> int:
+    """How many numbered words of a mean length there is room for, their numbers measured by so many draws of each count of digits."""
     words, power = 0.0, 0
     while True:
-        each = (measure.lengths([f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}."])[0] + mean) or 1
+        drawn = [f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}." for _ in range(draws)]
+        each = (sum(measure.lengths(drawn)) / draws + mean) or 1
         more = 9 * 10**power
         if more * each > room:
             return int(words + room // each)

@@ -12,3 +12,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 def is_name(name: str) -> bool:
     """Whether a task or group can have that name."""
     return bool(_NAME.fullmatch(name))
+
+
+SOURCES = ("path", "hub", "rows", "needles", "common_words")
+"""The keys of a dataset that say where its rows come from; it has one of them."""

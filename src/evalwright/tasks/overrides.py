@@ -12,10 +12,11 @@ from typing import Any
 
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.tasks.definitions import merge, merged
+from evalwright.tasks.names import SOURCES
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 
 _LISTS = ("scorers", "metrics")
-_OF_SOURCES = ("path", "format", "key", "hub", "revision", "config", "split", "rows")
+_OF_SOURCES = (*SOURCES, "format", "key", "revision", "config", "split")
 
 
 def with_overrides(document: Document, overrides: Mapping[str, Any], base: Path | None = None) -> Document:
@@ -40,11 +41,7 @@ def _replace_sources(own: Any, given: dict[str, Any]) -> None:
         for step in steps:
             there = there.get(step) if isinstance(there, Mapping) else None
             put = put.get(step) if isinstance(put, dict) else None
-        if (
-            isinstance(there, Mapping)
-            and isinstance(put, dict)
-            and any(name in put for name in ("path", "hub", "rows"))
-        ):
+        if isinstance(there, Mapping) and isinstance(put, dict) and any(name in put for name in SOURCES):
             put.update({name: None for name in _OF_SOURCES if name in there and name not in put})
 
 

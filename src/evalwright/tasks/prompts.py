@@ -44,8 +44,8 @@ class Part(Placed):
 class Renderer:
     """`renderer(sample)` is the prompt. Raises DatasetError that names the sample where it cannot be rendered.
 
-    variables: this member's values of `for_each`. open_ended: the model goes on from the prompt by itself, so in text
-    form the delimiter is part of the prompt; otherwise it begins the continuation that is scored.
+    dataset: where relative paths of images lead. variables: this member's values of `for_each`. open_ended: the model goes on from
+    the prompt by itself, so in text form the delimiter is part of the prompt; otherwise it begins the continuation that is scored.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Renderer:
         document: Document,
         form: Form,
         *,
+        dataset: schema.Dataset,
         user: str | Sequence[str],
         assistant: str,
         variables: Mapping[str, Any],
@@ -69,7 +70,7 @@ class Renderer:
         self._users = [Part(turn, "user", document, exact=exact) for turn in turns]
         self._assistant = Part(assistant, "assistant", document)
         self._prefill = Part(prompt.prefill, "prefill", document)
-        self._images = None if prompt.images is None else RowImages(prompt.images, document)
+        self._images = None if prompt.images is None else RowImages(prompt.images, document, dataset)
         self._delimiter = prompt.delimiter
         self._separator = prompt.separator
         self._ending = prompt.delimiter.rstrip(" \t") if open_ended else ""

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from evalwright.tasks.names import RULE, is_name
+from evalwright.tasks.long_texts import CODE_POINTS
+from evalwright.tasks.names import RULE, SOURCES, is_name
 from evalwright.tasks.yaml_files import kind_of, plain
 
 Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify", "given"]
@@ -39,8 +40,60 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class Made(Part):
+    """Rows that are made: `count` texts of `tokens` tokens of a tokenizer, drawn by `seed`, with words of files, one a line."""
+
+    tokens: int = Field(ge=1, le=10_000_000)
+    tokenizer: Text = CODE_POINTS
+    count: int = Field(default=50, ge=1)
+    seed: int = Field(default=0, ge=0)
+    words: Texts
+
+
+class Needles(Made):
+    """A long text (books, or sentences made of `frames`) in which `hidden` sentences give numbers for words.
+
+    Asked for are the numbers of so many words (`asked`, one each), or of one word that has so many `values`. language: its marks end sentences.
+    """
+
+    sentence: Text
+    books: Texts | None = None
+    frames: Texts | None = None
+    language: Text = ""
+    hidden: int = Field(default=4, ge=1, le=1000)
+    asked: int | None = Field(default=None, ge=1)
+    values: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Needles:
+        if not self.books and not self.frames:
+            raise ValueError("`needles` needs `books`, text files, or `frames`, sentences to make a text of")
+        for key, text, parts in (
+            ("sentence", self.sentence, ("{word}", "{number}")),
+            *(("frames", one, ("{a}",)) for one in self.frames or ()),
+        ):
+            if lacking := [part for part in parts if part not in text]:
+                raise ValueError(
+                    f"`{key}` has no {' and no '.join(lacking)}, where it is filled in: '{text}'"
+                )
+        if (self.asked is None) is (self.values is None):
+            raise ValueError(
+                "`needles` has one of `asked`, how many words are asked for, and `values`, how many numbers the one word has"
+            )
+        if (self.asked or self.values or 0) > self.hidden:
+            raise ValueError(f"of {self.hidden} `hidden` needles no more can be asked for")
+        return self
+
+
+class CommonWords(Made):
+    """A numbered list in which `common` words stand at least `ratio` times as often as the others."""
+
+    common: int = Field(default=10, ge=1)
+    ratio: int = Field(default=10, ge=2, le=1000)
+
+
 class Dataset(Part):
-    """Where rows come from: files, the hub, or the task file itself.
+    """Where rows come from: files, the hub, the task file itself, or nowhere: they are made.
 
     subset: a column to add, with the configuration or the name of the file that a row is of. each: columns to add, every row once for every
     combination of their values.
@@ -56,6 +109,8 @@ class Dataset(Part):
     subset: Text | None = None
     each: dict[Text, list[Any]] = Field(default_factory=dict)
     rows: list[dict[str, Any]] | None = None
+    needles: Needles | None = None
+    common_words: CommonWords | None = None
     duplicates: Literal["error", "drop"] = "error"
 
     @model_validator(mode="before")
@@ -65,10 +120,11 @@ class Dataset(Part):
 
     @model_validator(mode="after")
     def _one_source(self) -> Dataset:
-        given = [name for name in ("path", "hub", "rows") if getattr(self, name) is not None]
+        given = [name for name in SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
             found = f"it has {' and '.join(given)}" if given else "it has none of them"
-            raise ValueError(f"a dataset has exactly one of `path`, `hub` and `rows`; {found}")
+            wanted = f"{', '.join(f'`{name}`' for name in SOURCES[:-1])} and `{SOURCES[-1]}`"
+            raise ValueError(f"a dataset has exactly one of {wanted}; {found}")
         if given != ["hub"]:
             for name in ("revision", "config", "split"):
                 if getattr(self, name) is not None:
@@ -299,6 +355,8 @@ class TaskFile(Part):
 PARTS: dict[tuple[str, ...], type[Part]] = {
     (): TaskFile,
     ("dataset",): Dataset,
+    ("dataset", "needles"): Needles,
+    ("dataset", "common_words"): CommonWords,
     ("sample",): Sample,
     ("prompt",): Prompt,
     ("prompt", "few_shot"): FewShot,

@@ -6,7 +6,9 @@ words taken out? The key is a sample's id, never its place, so that a part of th
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -74,9 +76,21 @@ def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
     return "".join([*out, whole[end:]])
 
 
-FILTERS: Mapping[str, Callable[..., str]] = {
-    function.__name__: function
-    for function in (first_part, last_part, masked_words, required, shuffled_sentences, without_sentences)
+def literal(text: Any) -> Any:
+    """The list that a column writes as Python does (`"['a', 'b']"`); what is no text stays. Raises TemplateError."""
+    if not isinstance(text, str):
+        return text
+    try:
+        with warnings.catch_warnings():  # of escapes that Python does not know
+            warnings.simplefilter("ignore")
+            return ast.literal_eval(text.strip())
+    except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
+        raise TemplateError(f"the text {text[:60]!r} is no list as Python writes it") from None
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    one.__name__: one
+    for one in (first_part, last_part, literal, masked_words, required, shuffled_sentences, without_sentences)
 }
 """By the name that templates use."""
 

@@ -307,7 +307,9 @@ class _Builder:
             raise self._tag_error(node)
         lines: dict[str, int] = {}
         out: dict[str, Any] = {}
-        for key_node, value_node in node.value:
+        merged: dict[str, Any] = {}
+        # What is merged comes first, so that places are those of the mapping's own keys.
+        for key_node, value_node in sorted(node.value, key=lambda pair: pair[0].value != "<<"):
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._error(
                     key_node, "a key must be text; put quotes around a value that begins with { or ["
@@ -315,13 +317,27 @@ class _Builder:
             if key_node.tag not in (_PLAIN, "tag:yaml.org,2002:str"):
                 raise self._tag_error(key_node)
             key = key_node.value
+            if key == "<<" and key_node.tag == _PLAIN:
+                merged |= self._merged(value_node, path)
+                continue
             if key in lines:
                 raise self._error(key_node, f"the key '{key}' is given twice (first in line {lines[key]})")
             lines[key] = key_node.start_mark.line + 1
             if len(path) + 1 < _PLACED_DEPTH:
                 self.places[(*path, key)] = Place(self.file, lines[key])
             out[key] = self.build(value_node, (*path, key))
-        return out
+        return merged | out
+
+    def _merged(self, node: yaml.Node, path: KeyPath) -> dict[str, Any]:
+        """What a merge key (`<<: *NAME`, or a list of them, the first of which counts most) puts under a mapping's own keys."""
+        import yaml
+
+        merged: dict[str, Any] = {}
+        for one in reversed(node.value if isinstance(node, yaml.SequenceNode) else [node]):
+            if not isinstance(one, yaml.MappingNode):
+                raise self._error(one, "'<<' merges mappings, and this is none")
+            merged |= self.build(one, path)
+        return merged
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
@@ -331,7 +347,9 @@ class _Builder:
             raise self._tag_error(node)
         if text in _WORDS:
             return _WORDS[text]
-        if _INTEGER.fullmatch(text) and len(text) < 4000:
+        if (
+            _INTEGER.fullmatch(text) and len(text) <= 300
+        ):  # of more digits no float can hold it, and no JSON here is read
             return int(text)
         if _FLOAT.fullmatch(text):
             return WrittenFloat(text)

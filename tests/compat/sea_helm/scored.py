@@ -14,7 +14,7 @@ import pytest
 from evalwright.compat.sea_helm.aggregation import result_of
 from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
-from evalwright.core.errors import Failure, ScoringError
+from evalwright.core.errors import Failure, RequestFailed, ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.runs.aggregation import TaskTally
@@ -70,6 +70,8 @@ def scored(
             made = scorer.function(sample, answer)
             assert isinstance(made, Score)
             found = made
+        except RequestFailed as error:
+            failed = {scorer.name: error.failure}
         except ScoringError as error:
             failed = {scorer.name: Failure("scorer error", "scorer", str(error))}
         scores.append(found)

@@ -274,9 +274,23 @@ def test_a_placeholder_that_a_row_lacks_is_sent_as_none_only_as_published(tmp_pa
         DatasetError, match=r"id\.jsonl, row 1: .* no 'question', which the task's `task_template`"
     ):
         load_rows(task)[0]
-    file.write_text('{"prompts": [{"question": null}]}\n')
-    with pytest.raises(DatasetError, match="no 'question'"):
-        load_rows(task)[0]
+
+
+def test_a_row_of_a_file_with_null_in_its_text_fails_alone_and_is_no_example(tmp_path: Path) -> None:
+    root = small_tree(tmp_path).resolve()
+    lacking = {**rows(2)[1], "prompts": [{"question": None}]}
+    write(root / "seahelm_tasks" / "colours" / "id.jsonl", [rows(2)[0], lacking])
+    (task,) = _loaded(root, "colours/id")
+    assert [one.input.partition("Question: ")[2] for one in task.samples] == ["What is 0?", ""]
+    with pytest.raises(RequestFailed, match="'item1' has null at 'question'") as caught:
+        _asked(task, [], 1)
+    assert caught.value.failure.kind == "bad row"
+    write(root / "seahelm_tasks" / "colours" / "id_examples.jsonl", [lacking, rows(3)[2]])
+    _, (asked,) = _asked(_loaded(root, "colours/id", num_fewshot=2)[0], [Response(text="Jawaban: A")])
+    assert isinstance(asked, Generate) and not isinstance(asked.prompt, str)
+    assert [one.text.split()[-1] for one in asked.prompt] == ["2?", "A", "0?"]
+    (published,) = _loaded(root, "colours/id", scoring="published")
+    assert published.samples[1].input.endswith("Question: None")
 
 
 def test_a_list_of_rows_is_read(tmp_path: Path) -> None:
@@ -370,9 +384,20 @@ def test_settings_without_effect_are_errors(own_folder: Path, capsys: pytest.Cap
         ("both", "tokenizer=gpt2", "-D tokenizer has no effect: no task here is made to a length"),
         ("both", "skip_tasks=colors", "Did you mean 'colours'"),
         ("colours", "skip_tasks=colours", "no set is named"),
+        ("both", "skip_tasks=colours-logprobs", "has no effect: both has none of them"),
     ):
         assert main([*run, f"sea-helm:{name}", "-D", setting]) == 2
         assert said in " ".join(capsys.readouterr().err.split())
+    assert main([*run, "sea-helm:colours/id", "--num-fewshot", "3"]) == 0
+    assert "fewer examples are there, and all of them are sent, in sea-helm:colours/id (2)" in (
+        " ".join(capsys.readouterr().err.split())
+    )
+    write(
+        Path(root) / "seahelm_tasks" / "zz" / "config.yaml",
+        {"colours": {"languages": {"id": {"example_filepath": None}}}},
+    )
+    assert main([*run, "sea-helm:colours/id", "--num-fewshot", "3"]) == 2
+    assert "'colours/id' has no examples" in " ".join(capsys.readouterr().err.split())
 
 
 def test_answers_are_scored_again_by_the_other_arithmetic(

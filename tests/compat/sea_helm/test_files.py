@@ -195,6 +195,10 @@ def test_runs_of_ours_are_exported_and_paired_with_imported_ones(capsys: pytest.
     files, _ = export_sea_helm([own], Path("exp"))
     results = json.loads(next(path for path in files if path.parent.name == "results").read_text())
     assert -100 <= results["id"]["safety"]["forms"] <= 100
+    lines = [
+        json.loads(line) for line in next(Path("exp").rglob("*_colours_id.jsonl")).read_text().splitlines()
+    ]
+    assert {line["cleaned_responses"] for line in lines} <= {"A", "B", "null"}
     ((back,), _) = import_sea_helm(Path("exp"), Path("back"), task_root=Path(root))
     assert sorted(map(plainly, back.samples()), key=str) == sorted(map(plainly, own.samples()), key=str)
     hashes = [{task["name"]: task["content_hash"] for task in run.data["tasks"]} for run in (own, back)]

@@ -17,6 +17,8 @@ import pytest
 from compat.sea_helm.small_tree import entry, rows, spoken, write
 from evalwright.cli import main
 from evalwright.compat.sea_helm import foreign
+from evalwright.compat.sea_helm.config import SeaTask, read_tree
+from evalwright.core.errors import TaskError
 
 METRIC = """
 from pathlib import Path
@@ -179,9 +181,27 @@ def test_broken_and_hostile_classes_end_in_a_sentence(
 def test_a_metric_that_raises_fails_the_sample_and_not_the_run(root: Path, own_folder: Path) -> None:
     pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     write(root / "seahelm_tasks" / "mine" / "helping.py", "def wanted(*given): raise ValueError('no')\n")
-    assert run(root, "--trust", str(root), "--name", "one") == 1
-    (task,) = json.loads((own_folder / "runs" / "one" / "run.json").read_text())["tasks"]
-    assert task["metrics"][0]["value"] == 0 and "ValueError: no" in task["metrics"][0]["method"]
+    for scoring, value in (("corrected", None), ("published", 0)):
+        assert run(root, "--trust", str(root), "--name", scoring, "--scoring", scoring) == 1
+        (task,) = json.loads((own_folder / "runs" / scoring / "run.json").read_text())["tasks"]
+        assert task["metrics"][0]["value"] == value and "ValueError: no" in task["metrics"][0]["method"]
+
+
+def test_a_class_that_never_ends_is_told_given_up_and_not_asked_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    hanging = "from pathlib import Path\ndef wanted(*given):\n    open('asked', 'a').write('x')\n    while True: pass\n"
+    write(root / "seahelm_tasks" / "mine" / "helping.py", hanging)
+    made = SeaTask("mine", "id", read_tree(root.resolve()).tasks["mine"], root.resolve(), trust=(str(root),))
+    foreign.check_trusted(made, made.scored_by, ())
+    monkeypatch.setattr(foreign, "_SECONDS", 5.0)
+    monkeypatch.setattr(foreign, "_TOLD", 0.0)
+    for _ in range(3):
+        with pytest.raises(TaskError, match="is its own class MyMetric, which fails: it takes more than"):
+            foreign.foreign_numbers(made, [{**rows(1)[0], "responses": ["Jawaban: A"]}])
+    assert (root / "asked").read_text() == "x"
+    assert "The class MyMetric of 'mine' has been at work" in caplog.text
 
 
 def test_they_run_in_a_process_of_their_own_without_keys(
@@ -201,7 +221,7 @@ def test_they_run_in_a_process_of_their_own_without_keys(
     foreign.end_workers()
     assert run(root, "--trust", str(root), "--name", "two") == 1
     (task,) = json.loads((own_folder / "runs" / "two" / "run.json").read_text())["tasks"]
-    assert task["metrics"][0]["value"] == 0 and "its process ended" in task["metrics"][0]["method"]
+    assert task["metrics"][0]["value"] is None and "its process ended" in task["metrics"][0]["method"]
 
 
 def test_one_that_never_ends_is_ended_with_the_run(root: Path, own_folder: Path) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from compat.sea_helm.sea_results import rows_of, task, write_results
+from compat.sea_helm.small_tree import write
 from evalwright.cli import main
-from evalwright.compat.sea_helm.config import SeaTask
+from evalwright.compat.sea_helm.config import SeaTask, read_tree, render
 from evalwright.compat.sea_helm.judging import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
 from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
@@ -251,3 +252,31 @@ def test_a_key_in_a_task_file_is_in_no_record(own_folder: Path) -> None:
     judge = {"judge_model_name": "x", "judge_init_args": {"api_key": secret}}
     assert _run(_write(own_folder / "tree", judge=judge), "--name", "r") == 0
     assert all(secret not in path.read_text() for path in Path("runs/r").iterdir() if path.is_file())
+
+
+def test_a_template_that_multiplies_a_long_text_is_stopped_before_it_is_made() -> None:
+    with pytest.raises(TaskError, match="more than 20,000,000 characters"):
+        render("{question}" * 1_000_000, {"question": "x" * 1_000_000}, "The `task_template`")
+
+
+def test_results_that_are_links_out_of_their_folder_are_not_read(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = write_results(own_folder / "results", "acme/tiny", ["AABBAB"])
+    for pattern in ("*_colours_id.jsonl", "*.json", "*.yaml"):
+        file = next(results.rglob(pattern))
+        kept = file.replace(own_folder / file.name)
+        file.symlink_to(kept)
+        assert main(["import", "sea-helm", str(results), "--name", "x"]) == 2
+        assert "is a link out of its folder" in " ".join(capsys.readouterr().err.split())
+        file.unlink()
+        kept.replace(file)
+    assert main(["import", "sea-helm", str(results), "--name", "x"]) == 0
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\nb", "\x1b]0;x\x07", ".."])
+def test_names_that_are_none_of_a_file_are_refused(name: str, tmp_path: Path) -> None:
+    write(tmp_path / "seahelm_tasks" / "t" / "config.yaml", {name: task("colours", "id")})
+    with pytest.raises(TaskError, match="is no name of a task or a language") as caught:
+        read_tree(tmp_path)
+    assert str(caught.value).isprintable()

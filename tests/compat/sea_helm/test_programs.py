@@ -44,7 +44,7 @@ def row(
 def judged(given: Mapping[str, Any], text: str, published: bool) -> Score:
     task = sea_task(*METRIC, metric="pass@1", published=published)
     (scorer,), specs = scoring_of(task, [given])
-    assert [one.label for one in specs] == ["pass@1"]
+    assert [one.label for one in specs] == ["pass@1", "mean_individual_score"][: 1 + published]
     answer = Answer(text, responses=(Response(text),))
 
     async def ask(role: str, request: Any) -> Response:

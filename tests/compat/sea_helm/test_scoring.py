@@ -237,7 +237,10 @@ def test_answers() -> None:
         "exact_match": 50,
         "found_in_prediction": 0,
         "null_count": 1,
+        "mean_individual_score": 0.5,
     }
+    interval = {metric["label"]: metric["low"] for metric in record["metrics"]}
+    assert interval["normalized_f1"] is None and interval["mean_individual_score"] is not None
     assert scores[0] is not None and scores[0].parts["normalized_f1"] == 1
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.scoring import DIALECT, as_published, normalised
+from evalwright.compat.sea_helm.scoring import DIALECT, INDIVIDUAL, as_published, normalised
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.tasks.dialects import Averaged, Group
@@ -47,7 +47,7 @@ def result_of(task: Mapping[str, Any]) -> Results:
     found: Results = {}
     for metric in task["metrics"]:
         value = metric["value"]
-        if value is None or math.isnan(value):
+        if value is None or math.isnan(value) or metric["label"] == INDIVIDUAL.label:
             continue
         value = value * 100 if metric["kind"] in BOUNDED else value
         if metric["method"].startswith("failed"):

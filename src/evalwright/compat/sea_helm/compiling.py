@@ -27,11 +27,20 @@ from evalwright.compat.sea_helm.config import (
     chosen,
     drawing,
     expanded,
+    log,
     render,
     skipped_by,
     tree_of,
 )
-from evalwright.compat.sea_helm.rows import ROLES, OutOfReach, hub_file, load_examples, load_rows, loader_of
+from evalwright.compat.sea_helm.rows import (
+    ROLES,
+    OutOfReach,
+    hub_file,
+    load_examples,
+    load_rows,
+    loader_of,
+    unset,
+)
 from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError, check_known
@@ -54,7 +63,7 @@ class Shots:
 
     def __init__(self, task: SeaTask, count: int) -> None:
         self.pool = load_examples(task, count)
-        self._published, self._by_subject = task.published, loader_of(task).by_subject
+        self._task, self._by_subject = task, loader_of(task).by_subject
         self._found: dict[str, list[Row]] = {}
         # One more than the count, because a row is no example of its own.
         for row in self.pool if self._by_subject else self.pool[: count + 1]:
@@ -68,10 +77,12 @@ class Shots:
         return str(about.get("subject") or "").lower() if self._by_subject else ""
 
     def __call__(self, row: Row) -> Sequence[Row]:
-        """Those of a row. Corrected, a row of the data is never its own example."""
+        """Those of a row. Corrected, a row of the data is never its own example, and one that lacks a text is none."""
         found = self._found.get(self._key(row["prompts"][0]), [])
-        own = () if self._published else (row["prompts"],)
-        return [one for one in found if one["prompts"] not in own][: self._count]
+        own = () if self._task.published else (row["prompts"],)
+        return [one for one in found if one["prompts"] not in own and not unset(self._task, one)][
+            : self._count
+        ]
 
 
 def shots_of(task: SeaTask, asked: int | None, constants: Mapping[str, Any]) -> int | None:
@@ -195,20 +206,21 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     sets = sorted({one["set"] for one in facts} - {""})
     made_to_length = any(loader_of(one).generated for one in own)
     runs_python = any(loader_of(one).foreign or one.scored_by not in METRICS for one in own)
+    skip, members = options.skip_tasks, set[str]()
+    if skip:
+        tree = tree_of(options.task_root)
+        members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
+        check_known("task in skip_tasks", skip, sorted({*tree.tasks, *members}), "")
     unused = {
         "-D tokenizer": options.tokenizer and not made_to_length and "no task here is made to a length",
         "--trust": options.trust and not runs_python
         and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
-        "-D skip_tasks": options.skip_tasks is not None and not sets and "it is what sets leave out, and no set is named",
+        "-D skip_tasks": skip is not None and not sets and "it is what sets leave out, and no set is named",
+        f"-D skip_tasks={','.join(skip or ())}": skip and sets and members.isdisjoint(skip) and f"{' and '.join(sets)} has none of them",
     }  # fmt: skip
     for setting, why in unused.items():
         if why:
             raise ConfigurationError(f"{setting} has no effect: {why}. Leave it out.")
-    if options.skip_tasks:
-        tree = tree_of(options.task_root)
-        members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
-        kind = f"task in skip_tasks, of {', '.join(sets)},"
-        check_known(kind, options.skip_tasks, sorted(members), "")
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
@@ -297,7 +309,8 @@ class Samples:
         kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
         about = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
         sliced = {key: str((row.get("metadata") or {}).get(key, "")) for key in self.slices}
-        asked, facts = conversation(task, kept)[-1].text, {**about, "row": kept, **sliced}
+        asked = "" if unset(task, row) else conversation(task, kept)[-1].text
+        facts = {**about, "row": kept, **sliced}
         cluster = cluster_of(task, row)
         return Sample(self._facts[1][place], asked, targets, **gold, metadata=facts, cluster=cluster)
 
@@ -340,6 +353,11 @@ class Turns:
         if self._failure is not None:
             raise RequestFailed(self._failure)
         row = self._samples.rows[int(sample.metadata["index"])]
+        if name := unset(self._task, row):
+            why = (
+                f"The row '{row.get('id')}' has null at '{name}', which the task's `task_template` asks for."
+            )
+            raise RequestFailed(Failure("bad row", "task", why))
         examples = self._samples.shots(row)
         replies, responses = list[str](), tuple[Response, ...]()
         while True:
@@ -376,6 +394,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     shots = shots_of(task, options.num_fewshot, tree.constants)
     samples = Samples(task, shots or 0, options.tokenizer, slices_of(task))
     scorers: Sequence[Scorer]
+    about = {"dialect": DIALECT, "scoring": options.scoring, "language": language}
     fails, failure = published_failure(task, tree, shots), None
     if fails:
         failure = Failure("published failure", "task", f"{fails}. The published number is 0.")
@@ -386,6 +405,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         if len(found.tasks) < 2:
             raise
         fails, failure = "its data cannot be fetched", Failure("no data", "dataset", str(error))
+        about["no data"] = str(error)
         samples, count = Samples(task, 0, ""), 0
         told = [{"role": "user", "content": ""}]  # one sample in the place of all, which is never asked
         samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": told}]
@@ -414,7 +434,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
         version=str(config["metadata"].get("version", "1")),
         description=f"{config.get('name', name)} ({language}), {config['competency']} ({options.scoring})",
         draws=runs,
-        metadata={"dialect": DIALECT, "scoring": options.scoring, "language": language},
+        metadata=about,
         definition=definition,
         source=tree.files[name],
         order="file" if options.published else "shuffled",
@@ -434,7 +454,22 @@ def load(name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bo
         raise ConfigurationError(
             f"Of the tasks that '{name}' names the folder has none, or all are left out."
         )
-    return [compiled(tree, task, language, options, found) for task, language in found.tasks]
+    made = [compiled(tree, task, language, options, found) for task, language in found.tasks]
+    shots = {one.name: one.definition["num_fewshot"] for one in made if "no data" not in one.metadata}
+    asked, few = (
+        options.num_fewshot or 0,
+        [name for name, there in shots.items() if there < (options.num_fewshot or 0)],
+    )
+    if few and not any(shots.values()):
+        raise ConfigurationError(
+            f"--num-fewshot {asked} has no effect: '{name}' has no examples. Leave it out."
+        )
+    if few:
+        told = ", ".join(f"{one} ({shots[one]})" for one in few)
+        log.warning(
+            "--num-fewshot %d: fewer examples are there, and all of them are sent, in %s.", asked, told
+        )
+    return made
 
 
 def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:

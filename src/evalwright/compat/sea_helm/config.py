@@ -120,10 +120,10 @@ def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
     parts = pieces(template or "", what)
     if lacking := [name for _, name in parts if name is not None and name not in values]:
         raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
-    text = "".join(text + ("" if name is None else str(values[name])) for text, name in parts)
-    if len(text) > _LONGEST:
+    texts = {name: "" if name is None else str(values[name]) for _, name in parts}
+    if sum(len(text) + len(texts[name]) for text, name in parts) > _LONGEST:
         raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")
-    return text
+    return "".join(text + texts[name] for text, name in parts)
 
 
 def local_file(task: SeaTask, name: str) -> Path:
@@ -237,6 +237,11 @@ class Tree:
         return tuple(self.tasks[task]["languages"])
 
 
+def is_name(name: str) -> bool:
+    """Whether files and commands can be named so: printable, of one part."""
+    return name not in ("", ".", "..") and name.isprintable() and "/" not in name
+
+
 def root_of(folders: Sequence[Path]) -> Path:
     """The folder that paths in the files start from. Raises ConfigurationError."""
     if len(folders) != 1:
@@ -308,6 +313,11 @@ def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
         raise TaskError(f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of SEA-HELM.")
     tasks = plain(_resolved(whole, files))
     check(TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
+    for name, task in tasks.items():
+        if wrong := [one for one in (name, *task["languages"]) if not is_name(one)]:
+            raise TaskError(
+                f"{shown(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task or a language."
+            )
     remember_within(tasks)  # a key of a judge that stands in a file is in no file of ours
     groups: dict[str, list[str]] = {}
     for name, task in tasks.items():
@@ -471,7 +481,12 @@ def chosen(tree: Tree, name: str, skip: Collection[str]) -> Chosen:
         )  # fmt: skip
     if found.skipped:
         named = "; ".join(f"{task} ({', '.join(own)})" for task, own in found.skipped.items())
-        log.warning("%s%s: left out for this kind of model: %s.", PREFIX, what, named)
+        log.warning(
+            "%s%s: left out, as skip_tasks or the folder's list for such models says: %s.",
+            PREFIX,
+            what,
+            named,
+        )
     return found
 
 

@@ -21,7 +21,7 @@ from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
 from evalwright.compat.sea_helm.results import REPLY, USAGE, at, check_names, file_of
-from evalwright.compat.sea_helm.scoring import SCORER, scoring_of
+from evalwright.compat.sea_helm.scoring import METRICS, SCORER, scoring_of
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord
@@ -136,7 +136,7 @@ class _Export:
             file = partial(
                 file_of, self._at(draw), self.folder.name, facts["task"], facts["language"], config
             )
-            lines = [_line(record, config["metric"]) for record in own]
+            lines = [_line(record, config) for record in own]
             for turn in range(max((len(line["responses"]) for line in lines), default=1)):
                 replies = [{key: at(line[key], turn) for key in _OF_TURNS} for line in lines]
                 yield _written(file(turn + 1), _text(replies))
@@ -172,9 +172,11 @@ def _specs(task: Mapping[str, Any], records: Sequence[SampleRecord]) -> Sequence
 
 _OF_TURNS = (*REPLY, "custom_ids", "token_usages", "function_calls", "tool_calls", "logprobs", "errors")
 """Columns with an entry for each turn."""
+_OF_LABELS = ("labels:Labels", "labels:Phenomena")
+"""The families that read a label in a response."""
 
 
-def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
+def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
     """A row as SEA-HELM writes it: the data's, what was sent, a list over turns of what came back, and its score."""
     sample, answer = record.sample, record.answer
     row = sample.metadata.get("row")
@@ -183,7 +185,9 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
     responses = answer.responses if answer is not None and record.failure is None else ()
     failure = record.failure or record.score_failures.get(SCORER)
     score = record.scores.get(SCORER) or next(iter(record.scores.values()), None)
+    metric: str = config["metric"]
     scores = {metric: None if score is None else score.parts.get(metric, score.value)}
+    family = METRICS.get((config["metric_file"], config["metric_class"]), {}).get("family")
     if "logprob" in record.task:  # of 0 to 1, or of 0 to 100, as the second
         probability = score.parts.get("probabilities_accuracy", 100 * score.value) if score else None
         scores["probabilities_accuracy"] = probability
@@ -193,7 +197,9 @@ def _line(record: SampleRecord, metric: str) -> dict[str, Any]:
         **row,
         "conversations": [{"role": one.role, "content": one.text} for one in told],
         **{key: [None] * (len(responses) or 1) for key in _OF_TURNS},
-        "cleaned_responses": (score.explanation or score.label) if score else None,
+        "cleaned_responses": ((family not in _OF_LABELS and score.explanation) or score.label)
+        if score
+        else None,
         "individual_scores": scores,
     }
     if responses:

@@ -16,11 +16,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from threading import Lock, Timer
 from types import ModuleType
 from typing import Any
 
 from evalwright import bounded
-from evalwright.compat.sea_helm.config import Class, Row, SeaTask
+from evalwright.compat.sea_helm.config import Class, Row, SeaTask, log
 from evalwright.core.errors import TaskError, closest
 from evalwright.tasks.files import is_within
 
@@ -28,8 +29,11 @@ _OWN = ("src", "seahelm_tasks")
 _NOT_TAKEN = {"prompt_formatter", "update_conversation", "generate_formatted_conversation"}
 _KEPT = ("HF_DATASETS_CACHE", "HF_HOME", "HF_HUB_OFFLINE", "HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
 """What the process has of the environment."""
-_SECONDS = 600.0
+_SECONDS, _TOLD = 600.0, 20.0
+"""That a class has for one answer, and after how many of them that is told."""
 _processes: dict[Path | None, bounded.Process] = {}
+_given_up: dict[tuple[Path | None, Class], str] = {}
+_turn = Lock()
 
 
 @atexit.register
@@ -40,16 +44,27 @@ def end_workers() -> None:
 
 
 def _asked(task: SeaTask, what: str, kind: str, *given: Any) -> Any:
-    """What the process answers. what: for errors. Raises TaskError, in the words of what its code raised, or for one that ended or was ended."""
+    """What the process answers. given: the class first. what: for errors. Raises TaskError, in the words of what its code raised, or for one
+    that ended or was ended, which is not asked again."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     made = bounded.Process(task.root, kept, memory=None, patience=_SECONDS)
-    process = _processes.setdefault(task.root, made)
-    try:
-        return bounded.call(_answer, task, kind, *given, seconds=_SECONDS, process=process)
-    except bounded.Raised as error:
-        raise TaskError(f"{what}: {error.kind}: {error}.") from None
-    except bounded.LimitExceeded as error:
-        raise TaskError(f"{what}: {error}.") from None
+    process, named = _processes.setdefault(task.root, made), given[0]
+    said = "The class %s of '%s' has been at work for %d seconds; it is given up after %d."
+    with _turn:
+        if (task.root, named) in _given_up:
+            raise TaskError(_given_up[task.root, named])
+        notice = Timer(_TOLD, log.warning, (said, named[1], task.name, _TOLD, _SECONDS))
+        notice.start()
+        try:
+            return bounded.call(_answer, task, kind, *given, seconds=_SECONDS, process=process)
+        except bounded.Raised as error:
+            raise TaskError(f"{what}: {error.kind}: {error}.") from None
+        except bounded.LimitExceeded as error:
+            if _processes.get(task.root) is process:  # not as the run was interrupted
+                _given_up[task.root, named] = f"{what}: {error}."
+            raise TaskError(f"{what}: {error}.") from None
+        finally:
+            notice.cancel()
 
 
 def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
@@ -65,6 +80,7 @@ def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
         raise TaskError(
             f"{what}, which is not known here, and whose Python is not run unless you trust it. {trust}"
         )
+    _given_up.pop((task.root, named), None)
     _asked(task, f"{what}, which cannot be loaded", "found", named)
 
 

@@ -20,7 +20,14 @@ from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
 from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
 from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, at, data_of, find_runs
 from evalwright.compat.sea_helm.rows import ROLES
-from evalwright.compat.sea_helm.scoring import SCORER, as_published, published_metrics, scoring_of, slices_of
+from evalwright.compat.sea_helm.scoring import (
+    INDIVIDUAL,
+    SCORER,
+    as_published,
+    published_metrics,
+    scoring_of,
+    slices_of,
+)
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message
@@ -34,6 +41,8 @@ from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
 
+_MOST = 1e100
+"""Of a score; sums of greater ones would be infinite."""
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 """What a row of any shape may raise where texts are made of it."""
 
@@ -181,9 +190,7 @@ class _Task:
         kept = Scorer(SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored)
         if self.scoring == "published":
             names = [self.sea.metric, *chain.from_iterable(self.numbers)]
-            specs = published_metrics(names, self._estimate)
-            # Recorded numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by.
-            return kept, [*specs, MetricSpec("mean_individual_score", "mean", SCORER)]
+            return kept, [*published_metrics(names, self._estimate), INDIVIDUAL]
         try:
             (scorer,), specs = scoring_of(self.sea, self.source.rows)
             if not scorer.asks:
@@ -343,7 +350,7 @@ def _recorded(row: Mapping[str, Any], metric: str) -> Score | Failure:
             float(each) if isinstance(each, bool) else number(each)
             for each in (one if isinstance(one, list) else [one])
         ]
-        if known := [each for each in turns if each is not None]:
+        if known := [each for each in turns if each is not None and abs(each) < _MOST]:
             parts[str(key)] = sum(known) / len(known)
     if not parts:
         return Failure("no score", "scorer", "The record has no score of the row.")

@@ -193,7 +193,7 @@ class Judged(Scoring):
 
             score = await judged(self.roles, [Exchange((), "", "")], opinion, self.scale)
         except (SeaHelmRaised, *_BROKEN) as error:
-            said = str(error) if isinstance(error, SeaHelmRaised) else f"{type(error).__name__}: {error}"
+            said = error.why if isinstance(error, SeaHelmRaised) else f"{type(error).__name__}: {error}"
             if not published:
                 where = f"The row of the sample '{sample.id}' cannot be judged"
                 raise ScoringError(f"{where}: {said}.") from None

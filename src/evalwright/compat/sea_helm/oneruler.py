@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import csv
 import random
-import re
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,21 +19,20 @@ from evalwright.compat.sea_helm.scoring import Scoring
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError, check_known
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored
+from evalwright.scorers.listed import agreement, named
 from evalwright.tasks.long_texts import (
     CODE_POINTS,
     GREATEST,
-    NO_TEXT,
+    MOST,
     Make,
     Tokenizer,
     haystacks,
+    text_of,
     tokenizer_of,
     word_lists,
 )
-from evalwright.tasks.yaml_files import shown
 
 _FOLDER = Path("seahelm_tasks/long_context/oneruler")
-_MOST = 400_000_000
-"""Tokens of all instances of a task together, and bytes of a file."""
 
 
 def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> list[Row]:
@@ -43,8 +41,8 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     that are not there.
     """
     count, size = _whole(task, "num_samples"), _whole(task, "context_size")
-    if max(count * size, count * 1000) > _MOST:
-        raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {_MOST:,} are made.")
+    if max(count * size, count * 1000) > MOST:
+        raise TaskError(f"{task.name} asks for {count * size:,} tokens; at most {MOST:,} are made.")
     measure = tokenizer_of(tokenizer or CODE_POINTS)
     empty = (task.template.get("preamble") or "") + (task.template.get("task_template") or "")
     prompt = measure.lengths([empty])[0]
@@ -61,19 +59,9 @@ def _whole(task: SeaTask, key: str, least: int = 1) -> int:
     return value
 
 
-def _text_of(task: SeaTask, inside: Path | str) -> str:
-    """A text file of the tree's OneRuler folder."""
-    path = local_file(task, str(_FOLDER / inside))
-    try:
-        if path.stat().st_size > _MOST:
-            raise DatasetError(
-                f"'{shown(path)}', of which {task.name} is made, has more than {_MOST:,} bytes."
-            )
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(
-            f"'{shown(path)}', of which {task.name} is made, cannot be read: {error}."
-        ) from error
+def _text_of(task: SeaTask, *inside: Path | str) -> str:
+    """Text files of the tree's OneRuler folder."""
+    return text_of((local_file(task, str(_FOLDER / one)) for one in inside), task.name)
 
 
 def _lines(text: str) -> list[str]:
@@ -94,17 +82,12 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Mak
     def filled(word: str, value: str) -> str:
         return needle.replace("{needle}", word).replace("{value}", value)
 
-    hidden = filled(random.Random(_whole(task, "random_seed", least=0)).choice(words), "123456789")
-    tokens = size - keys * measure.lengths([hidden])[0]
-    if tokens < 1:
-        raise TaskError(f"{task.name} has a 'context_size' too small for its own prompt.")
     folder = Path("niah/books") / task.language
     names = sorted(path.name for path in ((task.root or Path()) / _FOLDER / folder).glob("*.txt"))
-    books = re.sub(r"[ \t]+", " ", "\n\n".join(_text_of(task, folder / name) for name in names))
-    text = measure.beginning(books, tokens)
     make = haystacks(
-        f"{task.name} ({task.language})", text, words, filled,
-        language=task.language, keys=keys, asked_for=asked_for, one_word=kind == "values",
+        f"{task.name} ({task.language})", _text_of(task, *(folder / name for name in names)), words, filled,
+        measure=measure, size=size, seed=_whole(task, "random_seed", least=0), language=task.language,
+        keys=keys, asked_for=asked_for, one_word=kind == "values", published=True,
     )  # fmt: skip
     opening, closing, comma = "“”，" if task.language == "zh" else ('"', '"', ", ")
     numbers = {f"num_{one}": given.get(one) for one in ("queries", "values")} | {"num_keys": keys}
@@ -141,10 +124,12 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Ma
     repeats = ("common_words", "repeats_common_words", "repeats_uncommon_words")
     common, often, seldom = (_whole(task, f"num_{key}") for key in repeats)
     words = sorted(set(_vocabulary(task)))
-    if len(words) <= common or max(common * often, len(words) * seldom) > _MOST:
+    if len(words) <= common or max(common * often, len(words) * seldom) > MOST:
         raise TaskError(f"{task.name} has too few words for {common} common ones, or repeats them too often.")
     what = f"{task.name} ({task.language})"
-    make = word_lists(what, words, common=common, often=often, seldom=seldom, size=size, measure=measure)
+    make = word_lists(
+        what, words, common=common, often=often, seldom=seldom, size=size, measure=measure, published=True
+    )
 
     def instance(seed: int) -> dict[str, Any]:
         made = make(seed)
@@ -175,7 +160,8 @@ class Found(Scoring):
         before, closed, _ = text[text.find(tag) + len(tag) :].rpartition("</")
         said = before.strip() if tag in text and closed else "None"
         asked = {one.strip().lower() if of_words else one for one in row["label"]}
-        return self._score(asked, {one.strip().lower() for one in said.split(",")}, len(asked), said)
+        found = {one.strip().lower() for one in said.split(",")}
+        return self._score(len(asked & found) / len(asked) if asked else 0.0, said)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         """The last answer, closed or not, split at separators of all scripts, without numbering and quotation marks, for numbers its digits.
@@ -183,17 +169,12 @@ class Found(Scoring):
         No answer is wrong, and what is named beyond what is asked for lowers the share.
         """
         _, there, last = answer.text.rpartition(self.task.answer_tag)
-        said, of_words = last.partition("</")[0].strip() if there else "", self.entry.get("of_words")
-        whole = said if of_words else re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", said)
-        parts = [re.sub(r"^\d+[.)]\s", "", one.strip()) for one in re.split(r"[,，、;；\n]", whole)]
-        named = {one.strip(NO_TEXT + "*").lower() for one in parts} - {""}
-        if not of_words:
-            named = {number for one in parts for number in re.findall(r"\d+", one)} or named & {"none"}
-        asked = {str(one).strip().lower() for one in self.row_of(sample)["label"]}
-        return self._score(asked, named, max(len(asked), len(named)), said)
+        said = last.partition("</")[0].strip() if there else ""
+        kind = "words" if self.entry.get("of_words") else "numbers"
+        asked, found = named(", ".join(map(str, self.row_of(sample)["label"])), kind), named(said, kind)
+        return self._score(agreement(asked, found), said)
 
-    def _score(self, asked: set[str], named: set[str], of: int, said: str) -> Score:
-        share = len(asked & named) / of if of else 0.0
+    def _score(self, share: float, said: str) -> Score:
         strict = float(share == 1)
         parts = {self.part: strict, "normalized_accuracy": share}
         return Score(strict, "correct" if strict else "incorrect", said, parts)

@@ -17,9 +17,10 @@ from typing import Any
 
 from evalwright.analysis.run_checks import Checked, in_words
 from evalwright.compat.recording import mapping, nothing_at, number, opened, parsed, read_rows
-from evalwright.compat.sea_helm.config import TASKS, Tree, check, tree_of
+from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
 from evalwright.core.errors import RunError, TaskError
 from evalwright.core.text import printable
+from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import plain, read_document
 
 PARTS = ("configs", "results", "inferences")
@@ -32,6 +33,8 @@ _ADDED = frozenset({
     "subcategory", "token_usages", "tokenized_prompts", "tool_calls",
 })  # fmt: skip
 """Columns that SEA-HELM puts beside those of a row."""
+_LONGEST_NAME = 100
+"""Bytes of a part of a file's name, of which it has three."""
 _UNUSED = ("response_tokens", "tokenized_prompts", "logprobs")
 REPLY = {"responses": "text", "reasoning_contents": "reasoning", "finish_reasons": "finish_reason"}
 """Columns with a text of each turn, and what a Response calls it."""
@@ -53,7 +56,14 @@ class NumberedRun:
     @cached_property
     def dated(self) -> Sequence[list[Path]]:
         """Files of configuration, and of results, in the order of the times in their names."""
-        return [sorted(self.folder.glob(one), key=_place) for one in ("configs/*.yaml", "results/*.json")]
+        found = [self.folder.glob(one) for one in ("configs/*.yaml", "results/*.json")]
+        return [sorted(filter(self._has, paths), key=_place) for paths in found]
+
+    def _has(self, path: Path) -> bool:
+        """Whether there is such a file. Raises RunError for a link out of the folder."""
+        if there(path) and not is_within(path, self.folder):
+            raise RunError(f"'{path}' is a link out of its folder, so it is not read.")
+        return there(path)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
@@ -121,17 +131,17 @@ class NumberedRun:
 
     def lines(self, name: str, language: str) -> int:
         """How many samples its file has, or the replies alone."""
-        for path in filter(there, (self.file(name, language, turn) for turn in (0, 1))):
+        for path in filter(self._has, (self.file(name, language, turn) for turn in (0, 1))):
             with opened(path) as file:
                 return sum(line.endswith(b"\n") for line in file)
         return 0
 
     def rows(self, name: str, language: str) -> list[dict[str, Any]]:
         """A task's samples with what it made of them; without that file the replies alone. Raises RunError."""
-        if there(path := self.file(name, language)):
+        if self._has(path := self.file(name, language)):
             return [{key: row[key] for key in row if key not in _UNUSED} for _, _, row in read_rows(path)]
         found: list[dict[str, Any]] = []
-        for path in takewhile(there, (self.file(name, language, turn) for turn in count(1))):
+        for path in takewhile(self._has, (self.file(name, language, turn) for turn in count(1))):
             for place, (_, _, row) in enumerate(read_rows(path)):
                 found += [{}] if place == len(found) else []
                 for key in (*REPLY, "errors", "token_usages"):
@@ -141,7 +151,7 @@ class NumberedRun:
     @property
     def files(self) -> list[Path]:
         """All that was read of it."""
-        return [*chain(*self.dated), *filter(there, (self.file(*pair) for pair in self.pairs()))]
+        return [*chain(*self.dated), *filter(self._has, (self.file(*pair) for pair in self.pairs()))]
 
 
 def _config(path: Path) -> Mapping[str, Any]:
@@ -160,7 +170,11 @@ def _config(path: Path) -> Mapping[str, Any]:
 def check_names(where: Path, *names: Any) -> None:
     """Raise RunError for a name that is none of a file. where: what names it."""
     for name in names:
-        if not isinstance(name, str) or name in ("", ".", "..") or "\0" in name or Path(name).name != name:
+        if (
+            not isinstance(name, str)
+            or not is_name(name)
+            or len(name.encode("utf-8", "replace")) > _LONGEST_NAME
+        ):
             raise RunError(f"{where} names '{printable(str(name))}', which is no name of a file.")
 
 

@@ -23,9 +23,9 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, local_file, pieces
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError, cause_of
+from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.tasks import templates
-from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, first_fetched
+from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, file_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, Source, file_source
 from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of
@@ -235,12 +235,10 @@ class OutOfReach(DatasetError):
 class Table(Sequence[Any]):
     """Rows of files that are read, made and checked when they are asked for; without `make`, raw rows with their `place`.
 
-    keep: which rows these are; first: look at so many alone. order: which of the kept rows in which order. null_is_missing: a placeholder
-    that is null is as one that is not there.
+    keep: which rows these are; first: look at so many alone. order: which of the kept rows in which order.
     """
 
     make: Callable[[Raw, int], Row] | None = None
-    null_is_missing = False
 
     def __init__(
         self, task: SeaTask, sources: Sequence[Source], keep: Callable[[Raw], bool] | None = None, first: int | None = None
@@ -269,7 +267,7 @@ class Table(Sequence[Any]):
             return raw
         try:
             row = self.make(raw, place)
-            wrong = wrong_with(self._task, row, self.null_is_missing)
+            wrong = wrong_with(self._task, row)
         except (LookupError, TypeError, ValueError, AttributeError, SyntaxError, TemplateError) as error:
             wrong = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         if wrong:
@@ -278,7 +276,7 @@ class Table(Sequence[Any]):
         return row
 
 
-def wrong_with(task: SeaTask, row: Row, null_is_missing: bool) -> str:
+def wrong_with(task: SeaTask, row: Row) -> str:
     """Why a row cannot be asked, "" where it can. Raises TaskError for the task's template."""
     told = row.get("conversations")
     if not (turns := _turns(row)):
@@ -290,14 +288,22 @@ def wrong_with(task: SeaTask, row: Row, null_is_missing: bool) -> str:
         if len(whole) < len(told) or not any(one.get("role") in ROLES for one in whole):
             return "it has no messages with a `role` and a `content` at `conversations`"
         return ""
+    missing = [name for turn in turns for name in _placeholders(task) if name not in turn]
+    return f"it has no '{missing[0]}', which the task's `task_template` asks for" if missing else ""
+
+
+def _placeholders(task: SeaTask) -> Sequence[str]:
+    """What a `task_template` asks of a row. Raises TaskError."""
     what = f"The `task_template` of the task '{task.name}' ({task.language})"
     names = {name for _, name in pieces(task.template.get("task_template") or "", what)}
-    wanted = {name for name in names if name not in (None, "answer_tag")}
-    for turn in turns:
-        there = {name for name, value in turn.items() if value is not None or not null_is_missing}
-        if missing := sorted(wanted - there):
-            return f"it has no '{missing[0]}', which the task's `task_template` asks for"
-    return ""
+    return sorted(name for name in names if name not in (None, "answer_tag"))
+
+
+def unset(task: SeaTask, row: Row) -> str:
+    """The placeholder for which a row of a file has null, so that it cannot be asked; "" where there is none. As published "None" is sent."""
+    if task.published or "conversations" in row or not (loader_of(task).local or loader_of(task).foreign):
+        return ""
+    return next((name for turn in _turns(row) for name in _placeholders(task) if turn.get(name) is None), "")
 
 
 def loader_of(task: SeaTask) -> Loader:
@@ -335,7 +341,7 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
 
         label = f"What the loader of '{task.name}' gives"
         table = Table(task, [InlineSource(foreign_rows(task, count, LOADERS), label)])
-        table.make, table.null_is_missing = loader.maker(task, (), Path), not task.published
+        table.make = loader.maker(task, (), Path)
         return table
     named = task.here.get(key)
     if not isinstance(named, str) or not named:
@@ -345,7 +351,6 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
         table = Table(task, [rows_of(local_file(task, named))], first=first)
         make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
         table.make = _whole(table, make) if task.published else make
-        table.null_is_missing = not task.published
         return table
     facts, wanted = loader.facts(task), templates.condition(loader.keep or "true")
     keep = (lambda row: wanted({**row, **facts})) if loader.keep else None
@@ -411,18 +416,5 @@ def pinned(repository: str) -> tuple[str, str]:
 
 
 def hub_file(repository: str, name: str) -> Path:
-    """A single file of a data set of the hub, at its revision. Raises DatasetError.
-
-    What lies in the library's folder for that revision is taken first: some sets pack their files, and are unpacked there.
-    """
-    owner, revision = pinned(repository)
-    try:
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-
-        kept = try_to_load_from_cache(owner, name, repo_type="dataset", revision=revision)
-        if isinstance(kept, str):
-            return Path(kept)
-        return Path(hf_hub_download(owner, name, repo_type="dataset", revision=revision))
-    except Exception as error:
-        what = f"The file '{name}' of the dataset '{repository}'"
-        raise DatasetError(f"{what} cannot be fetched: {cause_of(error)}.") from None
+    """A single file of a data set of the hub, at its revision. Raises DatasetError, MissingExtra."""
+    return file_of_hub(*pinned(repository), name)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright import bounded
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask
-from evalwright.core.errors import ScoringError, TaskError, UsageError
+from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
@@ -108,7 +108,7 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
     try:
         return family(task, rows, entry).made()
-    except (LookupError, TypeError, ValueError, AttributeError, ScoringError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ScoringError, SeaHelmRaised) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise TaskError(
             f"The task '{task.name}' ({task.language}), or a row of it, is not what {task.scored_by[1]} scores: {why}."
@@ -120,8 +120,13 @@ def slices_of(task: SeaTask) -> tuple[str, ...]:
     return tuple(METRICS.get(task.scored_by, {}).get("slices", ()))
 
 
-class SeaHelmRaised(ScoringError):
-    """SEA-HELM's own code raises here, and then scores the whole task 0."""
+class SeaHelmRaised(RequestFailed):
+    """SEA-HELM's own code raises here, and then scores the whole task 0. why: what it raises."""
+
+    def __init__(self, why: str) -> None:
+        said = f"SEA-HELM's code raises {why}. The published number is 0."
+        super().__init__(Failure("published failure", "scorer", said))
+        self.why = why
 
 
 def normalised(score: float, least: float, greatest: float) -> float:
@@ -206,7 +211,7 @@ class Scoring:
         if not published:
             return [scorer], self.corrected_metrics()
         names = (self.task.metric, *self.means, *self.names, *self.sums)
-        return [scorer], published_metrics(names, self._estimate)
+        return [scorer], [*published_metrics(names, self._estimate), INDIVIDUAL]
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         """The scorer."""
@@ -218,7 +223,7 @@ class Scoring:
         try:
             return self.published(self.row_of(sample), self.text(answer))
         except SeaHelmRaised as error:
-            self._raised = str(error)
+            self._raised = error.why
             raise
 
     def text(self, answer: Answer) -> str:
@@ -261,9 +266,9 @@ class Scoring:
         try:
             return as_published(self._found(column).get(name, math.nan), n, lost)
         except SeaHelmRaised as error:
-            main = name == self.task.metric
-            said = f"{'failed, published as 0' if main else 'no number'}: SEA-HELM's code raises {error}"
-            return as_published(0.0 if main else math.nan, 0, n + lost, said)
+            zero = name == self.task.metric and self.options["scoring"] == "published"
+            said = f"{'failed, published as 0' if zero else 'no number'}: SEA-HELM's code raises {error.why}"
+            return as_published(0.0 if zero else math.nan, 0, n + lost, said)
 
     def _found(self, column: Column) -> Numbers:
         if self._raised or not len(column.values):
@@ -279,6 +284,10 @@ class Scoring:
         return (
             found | {name: sum(self.each(column, of)) for name, of in self.sums.items()} | self.more(column)
         )
+
+
+INDIVIDUAL = MetricSpec("mean_individual_score", "mean", SCORER)
+"""Published numbers have no interval; the mean of the rows' scores has one, and is what two runs are compared by."""
 
 
 def published_metrics(names: Iterable[str], estimate: Callable[[str, Column], Estimate]) -> list[MetricSpec]:

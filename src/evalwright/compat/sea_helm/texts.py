@@ -15,7 +15,6 @@ from evalwright.compat.sea_helm.scoring import (
     LINE,
     METRICS,
     SAME_LINE,
-    Made,
     Numbers,
     Scoring,
     SeaHelmRaised,
@@ -252,10 +251,6 @@ class Foreign(Scoring):
         self._kept = list[Row]()
         self.task = replace(self.task, published=True)  # there is no other arithmetic
 
-    def made(self) -> Made:
-        scorers, metrics = super().made()
-        return scorers, [*metrics, self.metric("mean_individual_score", "mean")]
-
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer; other samples, and Ctrl-C, do not wait for it."""
         replies = [self.text(answer)] if self.task.base else [one.text for one in answer.responses]
@@ -266,6 +261,8 @@ class Foreign(Scoring):
         except asyncio.CancelledError:
             foreign.end_workers()
             raise
+        except SeaHelmRaised as error:  # there is no other arithmetic to be named
+            raise ScoringError(error.why) from None
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
         return Score(float(value), "", "", {"response": float(place)})

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, cause_of
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
@@ -48,6 +49,32 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
     digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
     name = re.sub(r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}")[:80]
     return _made(f"hub-{name}-{digest}.jsonl", lambda: _hub_rows(repository, revision, config, split))
+
+
+def file_of_hub(repository: str, revision: str, name: str) -> Path:
+    """A single file of a hub dataset. Raises DatasetError, MissingExtra.
+
+    What lies in the library's own folder for that commit is taken first: some sets pack their files, and are unpacked there.
+    """
+    try:
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    except ImportError:
+        raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
+    try:
+        kept = try_to_load_from_cache(repository, name, repo_type="dataset", revision=revision)
+        if not isinstance(kept, str):
+            kept = hf_hub_download(repository, name, repo_type="dataset", revision=revision)
+    except Exception as error:
+        raise DatasetError(
+            f"The file '{name[:200]}' of the dataset '{repository}' cannot be fetched: {cause_of(error)}."
+        ) from None
+    return Path(kept)
+
+
+def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
+    """The JSONL file of rows that are made as a recipe says, which is JSON and holds all that they depend on."""
+    key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
+    return _made(f"{kind}-{hashlib.blake2b(key, digest_size=12).hexdigest()}.jsonl", rows)
 
 
 def first_fetched(repository: str) -> str:

@@ -14,6 +14,7 @@ from evalwright.core.errors import DatasetError
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
 from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
+from evalwright.tasks.datasets.generated import made_source
 from evalwright.tasks.datasets.rows import InlineSource, Row, Rows, Source, file_source
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown
 
@@ -33,10 +34,17 @@ def _parts(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[tup
     """The sources, each with the name of its subset."""
     if dataset.rows is not None:
         return [("", InlineSource(dataset.rows, f"{document.at((*at, 'rows'))} (rows)"))]
+    for kind, made in (("needles", dataset.needles), ("common_words", dataset.common_words)):
+        if made is not None:
+            here = (*at, kind)
+
+            def named(key: str, made: Any = made, here: KeyPath = here) -> list[Path]:
+                return _files(getattr(made, key, None), document, (*here, key))
+
+            return [("", made_source(made, document.at(here), named))]
     if dataset.hub is None:
-        return [
-            (path.stem, _open_file(path, dataset, document, at)) for path in _files(dataset, document, at)
-        ]
+        found = _files(dataset.path, document, (*at, "path"))
+        return [(path.stem, _open_file(path, dataset, document, at)) for path in found]
     assert dataset.revision is not None
     split = dataset.split or "test"
     configs = dataset.config if isinstance(dataset.config, list) else [dataset.config]
@@ -56,11 +64,11 @@ def file_rows(path: Path) -> Iterator[Row]:
     return (row for _, row in read_rows(path, kind))
 
 
-def _files(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[Path]:
+def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Path]:
     found: list[Path] = []
     obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
-    for index, name in enumerate(dataset.path or []):
-        place = (*at, "path", index)
+    for index, name in enumerate(names or []):
+        place = (*at, index)
         own = document.folder(place) / name  # what a person must get may lie in the working folder
         pattern = own if own.exists() or not obtain else Path.cwd() / name
         fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))

@@ -1,0 +1,87 @@
+"""Rows that are made and not read: texts of a stated length in tokens with numbers hidden in them, and lists with a few common words.
+
+They are made once (`tasks/long_texts.py`) and kept like a copy of data, named by all that they are made of: settings, files, tokenizer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from evalwright.core.errors import TaskError
+from evalwright.tasks import schema
+from evalwright.tasks.datasets.copies import copy_of_made
+from evalwright.tasks.datasets.rows import FileSource, Row, file_source
+from evalwright.tasks.long_texts import (
+    GREATEST,
+    MOST,
+    Make,
+    Tokenizer,
+    haystacks,
+    made_up,
+    repeats,
+    text_of,
+    tokenizer_of,
+    word_lists,
+)
+
+
+def made_source(
+    given: schema.Needles | schema.CommonWords, where: str, files: Callable[[str], list[Path]]
+) -> FileSource:
+    """The rows that a dataset's `needles` or `common_words` describe.
+
+    where: the place of these settings, for errors. files: those that a key of theirs names. Raises TaskError, DatasetError, ConfigurationError, MissingExtra.
+    """
+    what = f"{where}: this dataset"
+    lines = (line.strip() for line in text_of(files("words"), what).splitlines())
+    words = list(dict.fromkeys(filter(None, lines)))
+    most = MOST // max(given.tokens, len(words), 1000)
+    if given.count > most:
+        raise TaskError(
+            f"{what} is to have {given.count:,} texts; with {given.tokens:,} tokens and {len(words):,} words at most {most:,} are made."
+        )
+    books = text_of(files("books"), what)
+    measure = tokenizer_of(given.tokenizer)
+
+    def rows() -> Iterator[tuple[str, Row]]:
+        if isinstance(given, schema.Needles):
+            make = _needles(given, what, words, books, measure)
+        else:
+            make = _common_words(given, what, words, measure)
+        for number, seed in enumerate(random.Random(given.seed).sample(range(GREATEST), given.count), 1):
+            yield f"{where}, row {number:,}", {"seed": seed, **make(seed)}
+
+    kind = "needles" if isinstance(given, schema.Needles) else "common-words"
+    recipe = given.model_dump(exclude={"words", "books", "tokenizer"})
+    path = copy_of_made(kind, [recipe, words, books, measure.identity()], rows)
+    return file_source(path, f"{where} ({kind})")
+
+
+def _needles(given: schema.Needles, what: str, words: list[str], books: str, measure: Tokenizer) -> Make:
+    if len(words) < 2:
+        raise TaskError(f"{what} needs at least two words, one a line, in its file of words.")
+    gap = "" if given.sentence.endswith("。") else " "
+
+    def filled(word: str, number: str) -> str:
+        return given.sentence.replace("{word}", word).replace("{number}", number) + gap
+
+    # Eight characters a token are more than those of simple sentences.
+    text = books or made_up(given.frames or [], words, 8 * given.tokens, given.seed)
+    return haystacks(
+        what, text, words, filled,
+        measure=measure, size=given.tokens, seed=given.seed, language=given.language, keys=given.hidden,
+        asked_for=given.asked if given.asked is not None else given.values or 0, one_word=given.asked is None,
+    )  # fmt: skip
+
+
+def _common_words(given: schema.CommonWords, what: str, words: list[str], measure: Tokenizer) -> Make:
+    if len(words) <= given.common:
+        raise TaskError(
+            f"{what} has {len(words):,} words, and needs more than the {given.common:,} that are to be common."
+        )
+    often, seldom = repeats(words, common=given.common, ratio=given.ratio, size=given.tokens, measure=measure)
+    return word_lists(
+        what, words, common=given.common, often=often, seldom=seldom, size=given.tokens, measure=measure
+    )
