@@ -101,7 +101,6 @@ class Ours:
     def line(self, task: str, language: str, form: str) -> dict[str, Any]:
         """As SEA-HELM's; an error where it says that SEA-HELM's code fails."""
         from evalwright.compat.sea_helm.compiling import (
-            Options,
             Shots,
             base_text,
             conversation,
@@ -109,6 +108,7 @@ class Ours:
             sea_task,
             shots_of,
         )
+        from evalwright.compat.sea_helm.naming import Options
         from evalwright.compat.sea_helm.rows import load_rows
 
         base, asked = FORMS[form]

@@ -25,6 +25,10 @@ JOB = {
     "apiVersion": str, "kind": str, "metadata": {"name": str},
     "spec": {
         "completionMode": str, "completions": int, "parallelism": int, "backoffLimitPerIndex": int, "backoffLimit": int,
+        "activeDeadlineSeconds": int,
+        "podFailurePolicy": {"rules": [{
+            "action": str, "onExitCodes": {"containerName": str, "operator": str, "values": [int]},
+        }]},
         "template": {"spec": {
             "restartPolicy": str,
             "containers": [{
@@ -74,13 +78,29 @@ def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None
         assert [shlex.split(line) for line in lines] == [run, list(made.merge)]
         assert len(text.splitlines()) == len(job_file(system, Jobs("n", 4, [], [])).splitlines())
     for job, wanted in zip(
-        yaml.safe_load_all(job_file("kubernetes", made)), (run, list(made.merge)), strict=True
+        yaml.safe_load_all(job_file("kubernetes", made)),
+        (run, [*made.merge[:3], "--wait", *made.merge[3:]]),
+        strict=True,
     ):
         check_fields(job, JOB)
         (container,) = job["spec"]["template"]["spec"]["containers"]
         assert [re.sub(r"\$\$", "$", word) for word in container["command"]][4:] == wanted
         assert job["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] == name
         assert re.fullmatch(r"[a-z]([a-z0-9-]{0,50}[a-z0-9])?", job["metadata"]["name"])
+
+
+def test_what_is_wrong_ends_a_merge_in_kubernetes_at_once() -> None:
+    """A policy for exit codes is taken only where no container is restarted in its place."""
+    _, job = yaml.safe_load_all(job_file("kubernetes", Jobs("n", 2, ["run"], ["merge"])))
+    pod = job["spec"]["template"]["spec"]
+    (rule,) = job["spec"]["podFailurePolicy"]["rules"]
+    assert pod["restartPolicy"] == "Never" and rule["action"] == "FailJob"
+    assert rule["onExitCodes"]["containerName"] == pod["containers"][0]["name"]
+    assert rule["onExitCodes"]["values"] == [2]
+    script = [word.replace("$$", "$") for word in pod["containers"][0]["command"][:4]]
+    for code, ends in {0: 0, 1: 0, 2: 2, 137: 137}.items():
+        command = [*script, "sh", "-c", f"exit {code}"]
+        assert subprocess.run(command, check=False, timeout=600).returncode == ends
 
 
 @given(name=TEXT)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
+from evalwright.engine.retry import Breaker
 from support.typed import typed
 
 
@@ -45,6 +47,19 @@ def test_check_with_ask_shows_the_answer() -> None:
     data = json.loads(typed("models", "check", "scripted/echo", "--ask", "Hello?", "--json").out)
     assert data["answer"] == "Hello?"
     assert typed("models", "check", "demo/small", "--ask", "Which river").code == 0
+
+
+def test_where_nothing_listens_it_is_said_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Breaker, "UNREACHED", (2, 0.2))
+    with socket.socket() as bound:  # a port that nobody listens at, and nobody else gets
+        bound.bind(("127.0.0.1", 0))
+        at = f"base_url=http://127.0.0.1:{bound.getsockname()[1]}/v1"
+        asked = typed("models", "check", "vllm/x", "-M", at, "--ask", "Hello?")
+        done = typed("models", "check", "vllm/x", "-M", at, "--against", "demo/small")
+    for said in (asked, done):
+        assert said.code == 2 and "never answered" in said.err.splitlines()[-1]
+        assert said.err.splitlines()[-1].endswith("Start the server, or correct its address.")
+    assert "demo/small is sent" not in done.err
 
 
 def test_ask_of_a_model_that_cannot_write() -> None:

@@ -204,3 +204,23 @@ def test_verbose_shows_what_the_package_logs() -> None:
     assert "demo/small: loaded in" not in typed(*command, "--name", "a", "--home", "one").text
     assert "demo/small: loaded in" in typed(*command, "--name", "b", "--home", "two", "--verbose").err
     assert typed(*command, "--name", "c", "--log-file", "runs").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["resume", "first"], "To resume a run, run the same command again."),
+        (["run", "nope.csv", "--model", "demo/small"], "There is no file 'nope.csv'."),
+        (["run", "factual-choice", "--model", "demo/small", "--grace", "nan"], "Invalid value for '--grace': nan"),
+        (["run", "factual-choice", "--model", "demo/small", "-R", "judge.a=1"], "the role 'judge', which no --role"),
+        (["run", "factual-choice", "--model", "demo/small", "-R", "judge=1"], "-R takes ROLE.KEY=VALUE"),
+        (["run", "factual-choice", *["--model", "demo/small"] * 2], "leave one out, or give them a `label`"),
+        (["store", "prune", "--older-than", "nan"], "Invalid value for '--older-than': nan"),
+        (["store", "info", "--home", "suite.txt"], "is no store: check the path"),
+    ],
+)  # fmt: skip
+def test_what_a_newcomer_types(words: list[str], said: str) -> None:
+    Path("suite.txt").write_text("not a store", encoding="utf-8")
+    done = typed(*words)
+    assert done.code == 2
+    assert said in " ".join(done.err.split())

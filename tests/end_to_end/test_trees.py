@@ -204,3 +204,32 @@ def test_a_tree_that_fits_no_task_is_refused(folder: Path) -> None:
     )
     done = typed("run", "--config", "bad.yaml", "--model", "scripted/constant", "-M", "text=x", folder=folder)
     assert done.code == 2 and "occurs in the tree twice" in " ".join(done.text.split())
+
+
+def test_a_screen_leaves_out_inner_nodes_first_and_names_several_missing_tasks_below_it(
+    tmp_path: Path,
+) -> None:
+    inner = [{"name": f"area-{n:02d}", "parts": [f"t{n:02d}a", f"t{n:02d}b"]} for n in range(10)]
+    for name in [part for node in inner for part in node["parts"]][:17]:
+        rows = [{"id": f"{name}{n}", "input": f"{name} {n}?", "target": "yes"} for n in range(3)]
+        (tmp_path / f"{name}.yaml").write_text(json.dumps({"task": name, "dataset": {"rows": rows}}))
+    tasks = sorted(path.name for path in tmp_path.glob("*.yaml"))
+    ask(tmp_path, "wide", "yes", tasks=tasks, tree={"name": "whole", "parts": inner})
+    shown = typed("runs", "show", "wide", folder=tmp_path).text
+    lines = [line.split()[0] for line in shown.splitlines() if line.startswith("  ")]
+    assert lines[lines.index("Task") + 2 :][:3] == ["whole", "area-00", "area-01"]
+    assert "whole (17 of 20 tasks)" in shown
+    assert "Without a number: t08b, t09a and t09b." in " ".join(shown.split())
+    listed = " ".join(typed("runs", "list", folder=tmp_path).text.split())
+    assert "whole n/a" in listed and "t00a" not in listed
+
+
+def test_a_total_without_a_number_says_why(tmp_path: Path) -> None:
+    for name, metric in (("share", "accuracy"), ("plain", "mean")):
+        rows = [{"id": f"{n}", "input": f"{name} {n}?", "target": "yes"} for n in range(3)]
+        content = {"task": name, "dataset": {"rows": rows}, "metrics": [metric], "scorers": ["exact-match"]}
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(content))
+    tree = {"name": "both", "parts": ["share", "plain"]}
+    ask(tmp_path, "mixed", "yes", tasks=["share.yaml", "plain.yaml"], tree=tree)
+    shown = " ".join(typed("runs", "show", "mixed", folder=tmp_path).text.split())
+    assert "both: no number: the tasks have different units or directions." in shown

@@ -60,6 +60,7 @@ def claimed_by(home: Path, behind: Statements, host: str, pid: int, start: str, 
     behind(home, f"INSERT INTO claims VALUES ({_KEY[os.environ.get('EVALWRIGHT_STORE', '') != '']}, 'them')")
 
 
+rows = PostgresDatabase.rows
 _KEY = {False: "x'6b'", True: "'k'"}
 
 
@@ -95,6 +96,35 @@ def test_time_in_which_the_server_was_down_does_not_count(
     monkeypatch.setattr(PostgresDatabase, "lease_from", lambda self: self.now())  # it was started just now
     claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} - 1000")
     assert asyncio.run(outcome(tmp_path)) == "them"
+
+
+def test_who_lost_its_connection_gives_others_a_whole_lease(
+    tmp_path: Path, each_store: str, behind: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may have lost theirs too, to a server that a standby stands in for now: no server was started then."""
+    if each_store == "sqlite":
+        pytest.skip("a file has no server")
+    started = time.time() - 10_000
+    monkeypatch.setattr(
+        "evalwright.engine.postgres.PostgresDatabase.rows",
+        lambda self, statement, values=(): [(started,)] if "postmaster" in statement else rows(self, statement, values),
+    )  # fmt: skip
+    claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} + 1000")
+
+    async def work() -> None:
+        with open_store(tmp_path) as store:
+            assert await claims(store, b"k") == ["them"]
+            behind(tmp_path, f"UPDATE owners SET expires = {now(each_store)} - 30 WHERE id = 'them'")
+            behind(
+                tmp_path,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+            )
+            assert await claims(store, b"k") == ["them"]
+        with open_store(tmp_path) as store:
+            assert await claims(store, b"k") == ["mine"]
+
+    asyncio.run(work())
 
 
 @pytest.mark.parametrize("hours", [-30, 30])

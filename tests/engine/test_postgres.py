@@ -85,6 +85,18 @@ def ask_all(home: Path, model: Remote, count: int, said: list[str]) -> dict[str,
         raise errors.exceptions[0] from None
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://me:secret@a.org:5432/r", "postgresql://a.org:5432/r"),
+        ("postgresql://me:secret@a.org:1,b.org:2/r?target_session_attrs=any", "postgresql://a.org:1,b.org:2/r"),
+        ("postgresql://me:p@ss:w/rd@a.org/r", "postgresql://"),  # no URL: a part of the password could be taken for a host
+    ],
+)  # fmt: skip
+def test_what_is_shown_of_an_address(url: str, said: str) -> None:
+    assert shown(url) == said
+
+
 def test_a_server_that_is_killed_and_started_again_is_waited_for(
     mortal: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

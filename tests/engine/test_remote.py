@@ -168,6 +168,39 @@ def test_a_hopeless_model_is_cut_off_and_it_is_said_once(error: errors.RequestEr
     assert len(events) == 1 and "never answered" in events[0]
 
 
+def test_where_nothing_listens_a_single_request_is_given_up_within_seconds() -> None:
+    error = errors.ConnectionFailed("No connection to localhost:9.", taken=False)
+    events: list[str] = []
+
+    async def work() -> None:
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(RequestFailed, match=r"never answered.*Start the server"):
+            await sender_of(Remote(scripted(error)), events).send(account(question(1)))
+        assert (
+            10 <= asyncio.get_running_loop().time() - started <= 45
+        )  # at worst after the waits of 0.5, 1, ... 16 s
+
+    run_virtually(work())
+    assert (
+        events[0] == "remote: No connection to localhost:9. It is tried again for 10 s." and len(events) == 2
+    )
+
+
+def test_a_server_that_starts_within_ten_seconds_is_waited_for() -> None:
+    async def work() -> Response:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+
+        async def reply(request: Request) -> Response:
+            if loop.time() - started < 9:
+                raise errors.ConnectionFailed("No connection.", taken=False)
+            return Response(text="ready")
+
+        return await sender_of(Remote(reply), []).send(account(question(1)))
+
+    assert run_virtually(work()).text == "ready"
+
+
 def test_stopping_fails_what_waits_and_lets_finish_what_is_sent() -> None:
     async def reply(request: Request) -> Response:
         await asyncio.sleep(1)

@@ -63,7 +63,8 @@ def test_backoff_grows_to_a_bound_and_has_full_jitter(attempt: int) -> None:
     assert min(draws) < 0.25 * bound and max(draws) > 0.75 * bound
 
 
-REFUSED, UNREACHED = errors.AuthenticationFailed("Wrong key", status=401), errors.ConnectionFailed("Refused")
+REFUSED, BROKEN = errors.AuthenticationFailed("Wrong key", status=401), errors.ConnectionFailed("Broken")
+UNREACHED = errors.ConnectionFailed("Nothing listens", taken=False)
 
 
 def opens_at(error: RequestError, every: float, answers_at: int | None = None) -> int | None:
@@ -84,8 +85,11 @@ def opens_at(error: RequestError, every: float, answers_at: int | None = None) -
     ("error", "every", "answers_at", "opened"),
     [
         (REFUSED, 0.0, None, 10),
-        (UNREACHED, 0.1, None, 101),  # not before ten seconds
-        (UNREACHED, 100.0, None, 50),  # not before fifty failures
+        (BROKEN, 0.1, None, 101),  # not before ten seconds
+        (BROKEN, 100.0, None, 50),  # not before fifty failures
+        (UNREACHED, 0.1, None, 101),
+        (UNREACHED, 4.0, None, 4),  # one request with its retries is enough
+        (UNREACHED, 100.0, None, 2),
         (REFUSED, 1.0, 0, None),
         (UNREACHED, 1.0, 0, None),
         (errors.Overloaded("x"), 1.0, None, None),
@@ -107,6 +111,6 @@ def test_an_answer_closes_it_again() -> None:
 def test_any_other_reply_shows_that_somebody_is_there() -> None:
     breaker = Breaker("model")
     for n in range(200):
-        assert not breaker.failed(UNREACHED, float(n))
+        assert not breaker.failed(BROKEN, float(n))
         if n % 40 == 39:
             assert not breaker.failed(errors.Overloaded("x"), float(n))

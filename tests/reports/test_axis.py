@@ -19,6 +19,14 @@ def test_ticks_are_round_and_reach_around_the_intervals() -> None:
     assert [place for place, _ in axis.ticks] == ["0.00%", "25.00%", "50.00%", "75.00%", "100.00%"]
 
 
+def test_scores_worse_than_guessing_are_drawn_where_they_are() -> None:
+    worse, better = estimate(-0.4, -0.7, 0.2), estimate(0.5, 0.4, 0.6)
+    axis = axis_of([worse, better], "points")
+    assert axis.low <= -0.7 and bar_of(worse, axis).value > "0.00%"
+    # An interval alone that goes below 0 does not lengthen the axis.
+    assert axis_of([estimate(0.1, -0.1, 0.3), better], "points").low == 0
+
+
 def test_without_numbers_or_without_spread_there_is_still_an_axis() -> None:
     assert len(axis_of([], "points").ticks) >= 2
     assert len(axis_of([estimate(3.0, math.nan, math.nan)], "plain").ticks) >= 2

@@ -190,7 +190,8 @@ def test_hostile_names_do_not_act(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_nothing_is_cut_at_the_side(tmp_path: Path, width: int) -> None:
     tasks: dict[str, list[float | None]] = {
-        f"a_task_with_a_name_{i}": [1.0, 0.0, None] * 12 for i in range(12)
+        f"a_task_with_a_name_that_is_longer_than_a_telephone_is_wide_{i}": [1.0, 0.0, None] * 12
+        for i in range(12)
     }
     runs = [
         make_run(tmp_path, model=f"{'long/' * 20}model-{i}", name=f"run-{i}", scores=tasks) for i in range(3)

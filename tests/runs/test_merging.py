@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,28 @@ def test_merged_is_whole_also_where_shards_are_empty(of: int) -> None:
     assert made.data["configuration"] == {**whole().data["configuration"], "name": "made"}
     (again,) = merge_runs("made")  # it may be replaced by itself
     assert again.data["tasks"] == made.data["tasks"]
+
+
+def test_a_merge_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its shards alone, of which there may be none yet, nor a folder of runs; what is wrong ends it at once."""
+    slept: list[float] = []
+    really = time.sleep
+
+    def sleep(seconds: float) -> None:
+        if seconds != 30:  # a run waits too
+            really(seconds)
+            return
+        slept.append(seconds)
+        evaluate("questions.yaml", shard=f"{len(slept)}/2", models="scripted/hash", name="made", limit=5)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    done = typed("runs", "merge", "made", "--wait")
+    assert (done.code, slept) == (0, [30, 30]), done.text
+    assert done.err.count("Waiting. ") == 2 and "shard 2 of 2 is missing" in done.err
+    (Path("runs/made.shard-2-of-2") / "run.json").write_text("{", encoding="utf-8")
+    done = typed("runs", "merge", "made", "--wait")
+    assert (done.code, len(slept)) == (2, 2), done.text
+    assert "Waiting" not in done.err
 
 
 def test_shards_by_name_from_anywhere(tmp_path: Path) -> None:

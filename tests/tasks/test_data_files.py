@@ -217,3 +217,19 @@ def test_a_table_with_very_many_columns_is_refused_in_a_sentence() -> None:
     with pytest.raises(DatasetError, match="49,980 more") as refused:
         load_task("wide.csv")
     assert len(str(refused.value)) < 500
+
+
+def test_a_file_with_what_is_expected_is_previewed_and_checked_as_a_model_is_asked() -> None:
+    write("rows.csv", "question,answer,aliases\nCapital of Peru?,Lima,\nCapital of Iran?,Tehran,Teheran\n")
+    shown = typed("tasks", "preview", "rows.csv")
+    assert shown.code == 0 and "Capital of Peru?" in shown.out
+    assert "2 samples read" in typed("tasks", "check", "rows.csv").out
+    done = typed(
+        "run", "rows.csv", "--model", "scripted/constant", "--name", "empty", "-T", 'scorers=["exact-match"]'
+    )
+    assert "input = question, target = answer." in done.text
+    run = open_run("empty")
+    assert [one.sample.targets for one in run.samples()] == [("Lima",), ("Tehran", "Teheran")]
+    assert (
+        run.task("rows").metrics[0].estimate.value == 0
+    )  # an empty cell is no answer that an empty reply could give

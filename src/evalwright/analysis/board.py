@@ -211,8 +211,8 @@ def _board(
 def _group_columns(rows: Sequence[BoardRow], inner: Iterable[str]) -> Iterator[BoardTask]:
     for name in inner:
         if found := [row.groups[name] for row in rows if name in row.groups]:
-            kinds = {one.kind for one in found}
-            bounded = kinds <= BOUNDED or kinds == {"mean"}
+            found = [one for one in found if not math.isnan(one.estimate.value)] or found
+            bounded = {one.kind for one in found} <= BOUNDED
             yield BoardTask(name, found[0].label, bounded, found[0].less_is_better)
 
 
@@ -236,10 +236,12 @@ def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
             if shown is None:
                 continue
             column = BoardTask(task.name, shown.label, shown.kind in BOUNDED, shown.less_is_better)
-            if found.setdefault(task.name, column) != column:
+            if (first := found.setdefault(task.name, column)) != column:
+                how = f"different metrics ({first.metric} and {column.metric})"
+                if first.metric == column.metric:
+                    how = f"'{first.metric}', but it is not the same number in all, as where --scoring was published in one and corrected in another"
                 raise RunError(
-                    f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "
-                    f"so they cannot be on one board. Score one of them again with `evalwright score`."
+                    f"The runs show '{task.name}' by {how}, so they cannot be on one board. Score one of them again with `evalwright score`."
                 )
     if not found and metric is not None:
         raise unknown_metric(metric, [task for run in runs for task in run.tasks])

@@ -24,7 +24,7 @@ from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.core.shown import Shown
-from evalwright.metrics.registry import MEANS
+from evalwright.metrics.registry import BOUNDED, MEANS
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
@@ -257,6 +257,8 @@ def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, 
         for run in runs[1:]:
             _check_scorer(first, run, task.name, chosen.scorer)
         out[task.name] = tuple(_same_metric(names[task.name].metrics, chosen) for names in by_name)
+        for run, own in zip(runs, out[task.name], strict=True):
+            _check_unit(first, run, task.name, chosen, own)
     if not out and metric is not None:
         raise unknown_metric(metric, first.tasks)
     if not out:
@@ -283,7 +285,8 @@ def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
 
 
 def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, list[Matrix]]:
-    """By task, the metrics that all runs have beside those of `found`, but for those with the same numbers as one before.
+    """By task, the metrics that all runs have beside those of `found`, but for those with the same numbers as one before, and those without an
+    interval.
 
     Of more than MOST_READ items only means of scores, for which no record has to be read again.
     """
@@ -294,10 +297,10 @@ def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, li
         out[one.measure.task] = []
         for main in results[0].metrics:
             own = [task.metric(main.label) for task in results]
-            kept = [each for each in own if each is not None and each.scorer == main.scorer]
+            kept = [one for one in own if one and one.scorer == main.scorer and _one_unit(one, main)]
             values = [each.estimate.value for each in kept]
-            if len(kept) < len(runs) or not np.isfinite(values).any():
-                continue
+            if len(kept) < len(runs) or not np.isfinite([each.estimate.low for each in kept]).any():
+                continue  # without an interval in any run there is nothing to say
             if any(values == [each.estimate.value for each in before if each] for before in shown):
                 continue
             shown.append(own)
@@ -320,6 +323,20 @@ def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
             f"On '{task}' the run '{a.id}' was scored by '{scorer}' and the run '{b.id}' by "
             f"{', '.join(there)}. Score one of them again with `evalwright score`."
         )
+
+
+def _check_unit(a: Run, b: Run, task: str, first: MetricResult, other: MetricResult) -> None:
+    """One name may stand for two numbers: as published (0 to 100, of no item), and of items' scores between 0 and 1."""
+    if other.label == first.label and not _one_unit(first, other):
+        made = [run.record(task)["definition"].get("scoring", "scored here") for run in (a, b)]
+        raise RunError(
+            f"On '{task}' '{first.label}' is another number in '{a.id}' ({made[0]}) than in '{b.id}' ({made[1]}), so they are not "
+            "compared. Make both with the same --scoring (stored answers are used), or name a metric that both have (--metric)."
+        )
+
+
+def _one_unit(a: MetricResult, b: MetricResult) -> bool:
+    return (a.kind in BOUNDED) == (b.kind in BOUNDED)
 
 
 def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:

@@ -51,6 +51,9 @@ COMPLETE = "_EVALWRIGHT_COMPLETE"
 """The variable that a shell sets to ask what may follow what was typed."""
 
 
+_AGAIN = ("resume", "retry", "continue", "restart")
+
+
 class LazyGroup(click.Group):
     """Imports a command's module when it is used, so that help and listings start at once."""
 
@@ -76,7 +79,8 @@ class LazyGroup(click.Group):
         if args and args[0] not in self.table and not args[0].startswith("-"):
             from evalwright.core.errors import UnknownName
 
-            raise UnknownName("command", args[0], self.table, f"Commands: {', '.join(self.table)}.")
+            again = "To resume a run, run the same command again. " if args[0] in _AGAIN else ""
+            raise UnknownName("command", args[0], self.table, f"{again}Commands: {', '.join(self.table)}.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

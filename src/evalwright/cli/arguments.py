@@ -80,8 +80,14 @@ def role_specs(
         named[role] = name
     given = key_values(arguments, "-R")
     for role, values in given.items():
-        if role not in named or not isinstance(values, Mapping):
-            raise ConfigurationError(f"-R takes role.key=value for a role named by --role, not '{role}'.")
+        if not isinstance(values, Mapping):
+            raise ConfigurationError(
+                f"-R takes ROLE.KEY=VALUE, for example {role}.temperature=0, not '{role}=...'."
+            )
+        if role not in named:
+            raise ConfigurationError(
+                f"-R {role}.{next(iter(values), 'KEY')}=... is for the role '{role}', which no --role or --judge names."
+            )
     return {role: ModelSpec(name, given.get(role, {})) for role, name in named.items()}
 
 

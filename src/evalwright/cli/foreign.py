@@ -16,6 +16,9 @@ from evalwright.cli.output import echo, print_json
 if TYPE_CHECKING:
     from evalwright.compat.programs import Exporter, Importer
 
+MOST_FILES = 20
+"""Files that an export names one by one."""
+
 
 def _systems(attribute: str, about: dict[str, str]) -> dict[str, tuple[str, str]]:
     """A table of systems by name: where each is, and what it is for."""
@@ -151,8 +154,10 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
         if as_json:
             print_json([str(file) for file in made.files])
         else:
-            for file in made.files:
+            for file in made.files[:MOST_FILES]:
                 echo(f"Written: {file}")
+            if len(made.files) > MOST_FILES:
+                echo(f"And {len(made.files) - MOST_FILES:,} more files in {out}.")
         for sentence in made.notes:
             say(sentence)
 

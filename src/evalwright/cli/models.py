@@ -214,7 +214,7 @@ def _ask(model: object, text: str) -> str:
 
     async def once() -> str:
         with open_store(home_folder()) as store:
-            async with Engine(store) as engine:
+            async with Engine(store, on_event=partial(echo, error=True)) as engine:
                 response = await engine.door({"target": model})("target", Generate(prompt, max_tokens=64))
                 return response.text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 Option = Callable[[Any], Any]
+
+
+class Finite(click.FloatRange):
+    """A range of numbers; click's takes "nan" for one in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Raises click's BadParameter."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a number that can be counted with.", param, ctx)
+        return found
 
 
 def option(names: str, metavar: str, help: str, **settings: Any) -> Option:

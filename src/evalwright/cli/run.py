@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     "--grace",
     "SECONDS",
     "After Ctrl-C, SIGTERM or SIGHUP, requests that were sent may take this long to be answered. Default: 4.",
-    type=click.FloatRange(min=0, max=86_400),
+    type=options.Finite(min=0, max=86_400),
     default=4.0,
     envvar="EVALWRIGHT_GRACE",
 )

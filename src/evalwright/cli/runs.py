@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
@@ -124,6 +125,10 @@ def samples(run: str, sample: str | None, limit: int, details: bool, as_json: bo
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN...")
 @option("--name", "ID", "The whole run's name. Default: the one that its shards were made for.", default="")
+@flag(
+    "--wait",
+    "Wait for shards that are missing, in place of ending with 2. It looks for them every 30 seconds.",
+)
 @RUNS_FOLDER
 @root_options
 @PLUGINS
@@ -132,14 +137,25 @@ def merge(names: tuple[str, ...], **given: Any) -> int:
     """Make whole runs of their shards (`run --shard`). RUN: the name of the whole run or of the evaluation, or each shard."""
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
-    from evalwright.runs.merging import merge_runs
+    from evalwright.runs.merging import ShardsMissing, merge_runs
 
     dialect = {key: list(given[key]) for key in ("task_root", "trust") if given[key]}
     if given["plugins"]:
         from evalwright.cli.arguments import load_plugins
 
         load_plugins(given["plugins"])
-    made = merge_runs(names, name=given["name"], runs_folder=given["runs_folder"], dialect=dialect)
+    said = ""
+    while True:
+        try:
+            made = merge_runs(names, name=given["name"], runs_folder=given["runs_folder"], dialect=dialect)
+            break
+        except ShardsMissing as error:
+            if not given["wait"]:
+                raise
+            if said != str(error):
+                echo(f"Waiting. {error}", error=True)
+            said = str(error)
+            time.sleep(30)
     data = [{**run.data, "folder": str(run.folder)} for run in made]
     print_result(given["as_json"], data, *map(run_summary, made))
     return conclude(unscored_sentences(made))

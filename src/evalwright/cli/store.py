@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from evalwright.cli.options import AS_JSON, HOME, flag, option
+from evalwright.analysis.words import counted
+from evalwright.cli.options import AS_JSON, HOME, Finite, flag, option
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ def info(home: str | None, as_json: bool) -> None:
         echo(f"{data['store']} ({data['kind']}, {_size(data['bytes'])})")
         if data["warning"]:
             echo(f"Warning: {data['warning']}")
-        echo(f"{data['responses']:,} responses; {data['sendings']:,} sendings, ${data['dollars']:,.4f}")
+        echo(
+            f"{counted(data['responses'], 'response')}; {counted(data['sendings'], 'sending')}, ${data['dollars']:,.4f}"
+        )
         for model, name, n, size, first, last in models:
             echo(f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)}  {_called(model, name)}")
         if users := ", ".join(data["in_use_by"]):
@@ -97,7 +100,7 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
         for said in structure:
             echo(f"The file's structure: {said}")
         more = f", {deleted:,} deleted" if delete else ""
-        echo(f"{read:,} responses read, {len(damaged):,} damaged{more}.")
+        echo(f"{counted(read, 'response')} read, {len(damaged):,} damaged{more}.")
         if damaged and not delete:
             echo("Damaged responses are never used. 'evalwright store verify --delete' removes them.")
     return int(bool(damaged or structure))
@@ -110,7 +113,7 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
     "TEXT",
     "Only responses of the model with this name, or whose fingerprint begins so, as 'store info' shows them.",
 )
-@option("--older-than", "DAYS", "Only responses older than so many days.", type=click.FloatRange(min=0))
+@option("--older-than", "DAYS", "Only responses older than so many days.", type=Finite(min=0))
 @flag("--yes", "Delete them. Without this flag, only say what would be deleted.")
 def prune(home: str | None, model: str | None, older_than: float | None, yes: bool) -> None:
     """Delete responses by model or age. What was sent and paid stays in the ledger."""
@@ -146,10 +149,10 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
     if not found:
         echo("No stored response is that old." if older_than else "Nothing is stored of it.")
     elif yes:
-        echo(f"{found:,} responses deleted.")
+        echo(f"{counted(found, 'response')} deleted.")
     else:
-        what = "would be deleted, and requested again when they are needed"
-        echo(f"{found:,} responses {what}. To delete them, add --yes.")
+        what = "would be deleted, and requested again when needed"
+        echo(f"{counted(found, 'response')} {what}. To delete them, add --yes.")
 
 
 @store.command()
@@ -174,7 +177,7 @@ def export(file: Path, home: str | None) -> int:
             raise unreadable(error, str(file)) from error
         finally:
             partial.unlink(missing_ok=True)
-    echo(f"{moved.responses:,} responses written to {file}.{_left_out(moved)}")
+    echo(f"{counted(moved.responses, 'response')} written to {file}.{_left_out(moved)}")
     return int(bool(moved.damaged))
 
 
@@ -195,7 +198,7 @@ def import_(files: tuple[Path, ...], home: str | None) -> None:
                     moved = read_lines(cast("IO[bytes]", lines), str(file), database)
             except (OSError, EOFError) as error:
                 raise unreadable(error, str(file)) from error
-            echo(f"{file}: {moved.responses:,} responses, {moved.new:,} of them new.")
+            echo(f"{file}: {counted(moved.responses, 'response')}, {moved.new:,} of them new.")
 
 
 @store.command()
@@ -215,7 +218,7 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
             with _database(place, new=False) as source:
                 moved = merge_stores(source, target)
             damaged += moved.damaged
-            said = f"{moved.responses:,} responses, {moved.new:,} of them new.{_left_out(moved)}"
+            said = f"{counted(moved.responses, 'response')}, {moved.new:,} of them new.{_left_out(moved)}"
             echo(f"{name_of(place)}: {said}")
     return int(bool(damaged))
 

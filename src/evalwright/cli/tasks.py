@@ -224,15 +224,23 @@ def _model(given: Mapping[str, Any]) -> Model | None:
 
 def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> list[Task]:
     from evalwright.cli.arguments import dialect_settings, key_values
+    from evalwright.tasks.data_files import as_data_file
     from evalwright.tasks.dialects import check_used
     from evalwright.tasks.loading import load_tasks
 
     chat = model is not None and "chat" in model.abilities
-    settings = key_values(given["overrides"], "-T") or None
+    settings = key_values(given["overrides"], "-T")
+    if as_data_file(name):  # as a model would be asked, also where the file has answers
+        settings = {"answer.mode": "generate", **settings}
     dialect = dialect_settings(given)
     used: set[str] = set()
     made = load_tasks(
-        name, chat=chat, dialect=dialect, overrides=settings, num_fewshot=given.get("num_fewshot"), used=used
+        name,
+        chat=chat,
+        dialect=dialect,
+        overrides=settings or None,
+        num_fewshot=given.get("num_fewshot"),
+        used=used,
     )
     check_used(dialect, made, used)
     return made

@@ -58,6 +58,10 @@ _OPTIONS = {
 }
 
 
+_HOSTS = re.compile(r"[\w.-]+(:\d+)?(,[\w.-]+(:\d+)?)+")
+"""Several hosts of one database, of which one takes writes."""
+
+
 def store_url() -> str:
     """The server that holds the store, by $EVALWRIGHT_STORE; "" where it lies in a file. Raises ConfigurationError."""
     url = os.environ.get(VARIABLE, "")
@@ -79,7 +83,10 @@ def shown(url: str) -> str:
     try:
         parts = urlsplit(url)
         asked = parse_qs(parts.query)
-        host, port = parts.hostname or asked.get("host", [""])[0], parts.port
+        if _HOSTS.fullmatch(several := parts.netloc.rpartition("@")[2]):
+            host, port = several, None
+        else:
+            host, port = parts.hostname or asked.get("host", [""])[0], parts.port
     except ValueError:
         return "postgresql://"
     name = unquote(parts.path.lstrip("/")) or asked.get("dbname", [""])[0]
@@ -103,6 +110,9 @@ class Link:
         self._made: psycopg.Connection[Any] | None = None
         self._since: float | None = None
         """When the step that is under way was begun."""
+        self._lost = False
+        self.regained: float | None = None
+        """When a connection was made in place of one that was lost."""
         self._told = False
         self._watched: threading.Event | None = None
 
@@ -159,6 +169,7 @@ class Link:
             if self._made is not None:
                 self._made.close()
                 self._made = None
+            self._lost = True
             began = began or since
             waited = time.monotonic() - began
             if gap > 0.5:
@@ -199,6 +210,8 @@ class Link:
         if self._made is None:
             hurry = {"connect_timeout": "2"} if self.closing.is_set() else {}
             self._made = connect(self._url, **hurry)
+            if self._lost:
+                self.regained = time.monotonic()
         return self._made
 
     def rollback(self) -> None:

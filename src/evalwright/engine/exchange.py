@@ -134,14 +134,16 @@ def keep(home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]
     folder = home / KEPT
     if not (group.puts or group.empty or ledger):
         return ""
+    path = folder / f"{command}-{sum(1 for _ in folder.glob(f'{command}-*.jsonl'))}.jsonl"
+    temporary = path.with_suffix(".partial")
     try:
         private_folder(folder)
-        path = folder / f"{command}-{sum(1 for _ in folder.glob(f'{command}-*.jsonl'))}.jsonl"
-        temporary = path.with_suffix(".partial")
         with open_private(temporary, "w", encoding="utf-8") as file:
             write_lines(file, [group.puts], group.empty, ledger, group.names)
         temporary.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
         return f"What was received meanwhile could not be kept in {folder} either: {error.strerror or error}."
     return f"Responses that were received meanwhile are kept in {folder}, and the next run with this --home stores them."
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,8 +21,8 @@ from evalwright.core.responses import Response
 from evalwright.engine import schema
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, Found, check_version
-from evalwright.engine.exchange import keep, take_back
-from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
+from evalwright.engine.exchange import take_back
+from evalwright.engine.rows import MINE, STORED, Group, Row
 from evalwright.engine.store import Store
 from evalwright.models.remote.batch.journal import in_postgres
 
@@ -134,7 +135,11 @@ class PostgresDatabase(Database):
         return float(self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
 
     def lease_from(self) -> float:
-        return float(self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[0][0])
+        started = float(self.rows("SELECT extract(epoch FROM pg_postmaster_start_time())::float8")[0][0])
+        if self._link.regained is None:
+            return started
+        # A standby that took over had started long before, with a clock of its own: others were cut off as this connection was.
+        return max(started, self.now() - (time.monotonic() - self._link.regained))
 
     def rollback(self) -> None:
         self._link.rollback()
@@ -249,9 +254,7 @@ class PostgresStore(Store):
     poll_seconds = _POLL_SECONDS
 
     def __init__(self, reading: PostgresDatabase, writing: PostgresDatabase, home: Path) -> None:
-        self._home = home
-        self._writing = writing
-        super().__init__(reading, writing)
+        super().__init__(reading, writing, home)
         self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
         self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
         self._away: set[int] = set()
@@ -341,13 +344,6 @@ class PostgresStore(Store):
         asyncio.get_running_loop().run_in_executor(self._reader, look, "read", keys).add_done_callback(
             deliver
         )
-
-    def _keep(self, batches: Sequence[Batch]) -> str:
-        writing, group = self._writing, Group(batches)
-        writing.owe(group, self._owner)
-        kept = keep(self._home, self.command, group, writing.owed())
-        writing.settled()
-        return kept
 
 
 def open_server(url: str) -> PostgresDatabase:

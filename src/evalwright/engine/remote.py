@@ -176,6 +176,10 @@ class RemoteSender:
         if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
             self._on_event(over.message)
             self._wake_all(over)
+        elif not self._is_pool and endpoint.breaker.is_first_unreached(error):
+            self._on_event(
+                f"{self._model.name}: {error} It is tried again for {endpoint.breaker.UNREACHED[1]:.0f} s."
+            )
         if isinstance(error, BadReply | EmptyReply):
             tried[endpoint] = error  # it counts as an attempt, and the next one goes elsewhere
         elif endpoint.may_be_at_fault(error):

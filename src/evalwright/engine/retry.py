@@ -100,12 +100,13 @@ def delay_before(attempt: int, retry_after: float | None = None) -> float:
 class Breaker:
     """What the failures in a row of one endpoint mean: that nothing more is sent, or that others of its pool take its requests.
 
-    It opens for an endpoint that has never once answered and never will: after `REFUSED` failures for the key's sake, or `UNREACHED`
-    in which no server was reached. One that has answered once is never cut off; it can be ill: `SURE` failures say so that let no
-    request in, `SICK` others. Each is a number of failures, and the seconds over which they must have come.
+    It opens for an endpoint that has never once answered and never will: after `REFUSED` failures for the key's sake, `UNREACHED`
+    in which nothing listened, or `SILENT` in which a server took the request and said nothing. One that has answered once is never
+    cut off; it can be ill: `SURE` failures say so that let no request in, `SICK` others. Each is a number of failures, and the
+    seconds over which they must have come.
     """
 
-    REFUSED, UNREACHED = (10, 0.0), (50, 10.0)
+    REFUSED, UNREACHED, SILENT = (10, 0.0), (2, 10.0), (50, 10.0)
     SURE, SICK = (3, 0.0), (10, 5.0)
 
     def __init__(self, name: str) -> None:
@@ -130,19 +131,25 @@ class Breaker:
         """A sending failed; true if this opened the breaker."""
         if self.proven or self.failure is not None:
             return False
-        refused, unreached = (
-            isinstance(error, AuthenticationFailed),
-            isinstance(error, ConnectionFailed | TimedOut),
-        )
-        opens = self._row("refused", refused, self.REFUSED, now)
-        if not (self._row("unreached", unreached, self.UNREACHED, now) or opens):
+        rows = {
+            "refused": (isinstance(error, AuthenticationFailed), self.REFUSED),
+            "unreached": (is_unreached(error), self.UNREACHED),
+            "silent": (isinstance(error, ConnectionFailed | TimedOut), self.SILENT),
+        }
+        opened = [name for name, (goes_on, limit) in rows.items() if self._row(name, goes_on, limit, now)]
+        if not opened:
             return False
-        count = self._rows["refused" if refused else "unreached"][0]
+        hint = " Start the server, or correct its address." if "unreached" in opened else ""
         self.failure = replace(
             error.as_failure(attempts=0),
-            message=f"Not sent, because {self._name} never answered and {count} requests to it failed in a row: {error}",
+            message=f"Given up, because {self._name} never answered and {self._rows[opened[0]][0]} requests to it failed in a row: "
+            f"{error}{hint}",
         )
         return True
+
+    def is_first_unreached(self, error: RequestError) -> bool:
+        """Whether this is the first sign that nothing may listen there."""
+        return not self.proven and is_unreached(error) and self._rows["unreached"][0] == 1
 
     def is_ill(self, error: RequestError, now: float, *, at_fault: bool) -> bool:
         """Whether the endpoint is ill by now. at_fault: it may be, and not the request, which else it took."""
@@ -155,6 +162,11 @@ class Breaker:
         count, since = self._rows.get(what, (0, now))
         self._rows[what] = (count + 1, since)
         return count + 1 >= limit[0] and now - since >= limit[1]
+
+
+def is_unreached(error: RequestError) -> bool:
+    """Whether no connection was made, and one may be made later."""
+    return isinstance(error, ConnectionFailed | TimedOut) and error.retryable and not error.taken
 
 
 def lets_nothing_in(error: RequestError) -> bool:

@@ -142,6 +142,8 @@ def store_error(path: Path, error: Exception) -> StoreError:
     reason = said.lower()
     if "full" in reason:
         what = "could not be written because the disk is full: free some space and run again"
+    elif "not a database" in reason and path.suffix != ".sqlite":
+        what = "is no store: check the path"
     elif "not a database" in reason or "malformed" in reason or "corrupt" in reason or "encrypted" in reason:
         what = "is damaged: move the file away (its requests are then sent again) or restore a copy"
     elif "locked" in reason or "busy" in reason:

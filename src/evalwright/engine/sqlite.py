@@ -11,7 +11,8 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, Any, Self, TypeVar
 
 from evalwright.core.errors import StoreError, UsageError
 from evalwright.core.private import open_private, own_database, private_folder
@@ -19,11 +20,13 @@ from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, Found
 from evalwright.engine.exchange import take_back
-from evalwright.engine.rows import MINE, STORED, Group, Row
+from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
 from evalwright.engine.schema import connect, patiently, store_error
 from evalwright.engine.store import Store
 
 FILE = "store.sqlite"
+RESERVE = 8 * 2**20
+"""Bytes that a full disk has left for the answers which are in flight then: some kilobytes each, for a thousand of them."""
 _GET = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
 _SIZES = (128, 16, 4, 1)
 _NETWORK = frozenset({
@@ -156,7 +159,8 @@ class SqliteStore(Store):
     """A store in one file. Use `SqliteStore.open`."""
 
     def __init__(self, path: Path, reading: SqliteDatabase, writing: SqliteDatabase) -> None:
-        super().__init__(reading, writing)
+        self._reserve = reserved(path.parent)
+        super().__init__(reading, writing, path.parent)
         self.path = path
 
     @classmethod
@@ -183,6 +187,25 @@ class SqliteStore(Store):
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         # A look into the file takes microseconds: handing it to a thread would take longer.
         return self._read_out(keys, self._look("read", keys))
+
+    def close(self) -> None:
+        super().close()
+        self._reserve.close()
+
+    def _keep(self, batches: Sequence[Batch]) -> str:
+        self._reserve.close()  # on a full disk this is the room
+        return super()._keep(batches)
+
+
+def reserved(folder: Path) -> IO[bytes]:
+    """Space that is given back when the file is closed, also by the death of the process: no name leads to it. Empty where there is none."""
+    file = TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # the caller closes it
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, RESERVE)
+    except OSError:  # too little is left, or the file system reserves nothing
+        file.truncate(0)
+    return file
 
 
 def open_file(path: Path) -> SqliteDatabase:

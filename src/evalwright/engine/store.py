@@ -11,6 +11,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self
 
 from evalwright.core.errors import Failure, StoreError
@@ -18,8 +19,9 @@ from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database
+from evalwright.engine.exchange import keep
 from evalwright.engine.outbox import Outbox
-from evalwright.engine.rows import Batch, checksum_of, dump, plain, response_of
+from evalwright.engine.rows import Batch, Group, checksum_of, dump, plain, response_of
 from evalwright.engine.writer import Writer
 
 
@@ -32,7 +34,7 @@ class Store(ABC):
     poll_seconds = 0.1
     """Between two looks for requests that another owner has sent."""
 
-    def __init__(self, reading: Database, writing: Database) -> None:
+    def __init__(self, reading: Database, writing: Database, home: Path) -> None:
         self.place = reading.place
         """Where it is, for people: a file, or a server's host and database. No password."""
         self.damaged: set[bytes] = set()
@@ -42,7 +44,7 @@ class Store(ABC):
         self.say: Callable[[str], None] = _ignore
         """Told, in any thread, of what happens meanwhile."""
         self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
-        self._reading = reading
+        self._reading, self._writing, self._home = reading, writing, home
         self._empty = reading.empty_keys()
         self._owner = Owner.new()
         self.command = self._owner.id
@@ -130,8 +132,12 @@ class Store(ABC):
         return [found.get(key) for key in keys]
 
     def _keep(self, batches: Sequence[Batch]) -> str:
-        """Put what could not be written elsewhere. A disk that is full has no room beside the store either."""
-        return ""
+        """Put what could not be written into a file of the home folder, where the next opening takes it back."""
+        group = Group(batches)
+        self._writing.owe(group, self._owner)
+        kept = keep(self._home, self.command, group, self._writing.owed())
+        self._writing.settled()
+        return kept
 
 
 def _ignore(event: str) -> None:

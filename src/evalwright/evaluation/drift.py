@@ -20,7 +20,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalwright.core.errors import AbilityError, ConfigurationError
+from evalwright.core.errors import (
+    AbilityError,
+    AuthenticationFailed,
+    ConfigurationError,
+    ConnectionFailed,
+    RequestFailed,
+)
 from evalwright.core.plain import Plain
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
@@ -181,6 +187,9 @@ def measure_drift(
     return Drift(*names, margin, tuple(measured), tuple(left_out), verdict, mixed, sentence)
 
 
+_NOBODY_ANSWERS = {ConnectionFailed.kind, AuthenticationFailed.kind}
+"""Where every request fails so, nothing is measured, and the other model is not asked either."""
+
 Chosen = list[tuple[Task, int]]
 """A task and the place of a sample in it."""
 
@@ -202,7 +211,11 @@ async def _ask(chosen: Chosen, model: Model, say: Callable[[str], None]) -> Sequ
         async with Engine(store, on_event=say) as engine:
             door = engine.door({"target": model})
             work = [evaluate_sample(task, place, task.samples[place], 0, door) for task, place in chosen]
-            return await asyncio.gather(*work)
+            records = await asyncio.gather(*work)
+    failures = [record.failure for record in records if record.failure is not None]
+    if len(failures) == len(records) and {one.kind for one in failures} <= _NOBODY_ANSWERS:
+        raise RequestFailed(failures[-1])
+    return records
 
 
 def _compared(

@@ -127,7 +127,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
     for plan in plans:
         if plan.folder in seen:
             raise ConfigurationError(
-                f"Two of the models would write the same run '{plan.id}': give them labels."
+                f"Two of the models would write the same run '{plan.id}': leave one out, or give them a `label` each in a file (--config)."
             )
         seen[plan.folder] = plan
     for plan in plans:

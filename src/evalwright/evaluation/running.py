@@ -25,6 +25,7 @@ from evalwright.core.errors import (
     EvalwrightError,
     Failure,
     RequestFailed,
+    RunError,
     StoreError,
 )
 from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of
@@ -57,6 +58,8 @@ from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
 
+LAST_ANSWERS = 60.0
+"""Seconds in which responses may arrive where a run ends because nothing can be written."""
 GRACE = 4.0
 """Seconds in which requests that were sent before an interruption may be answered."""
 
@@ -350,9 +353,21 @@ async def _ask_all(
     With a budget that is spent it ends early; what was begun is finished.
     """
     loop = asyncio.get_running_loop()
-    spent = False
+    spent = ending = False
 
     async def worker(first: tuple[int, int, int, int]) -> None:
+        nonlocal ending
+        try:
+            await units_from(first)
+        except (StoreError, RunError):
+            # Nothing can be written any more, which ends the run. What is in flight is paid for, and may be kept elsewhere.
+            if ending:
+                await asyncio.Event().wait()
+            ending = True
+            await engine.stop(LAST_ANSWERS)
+            raise
+
+    async def units_from(first: tuple[int, int, int, int]) -> None:
         nonlocal spent
         breathed = loop.time()
         for position, number, index, draw in chain((first,), units):

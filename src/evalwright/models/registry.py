@@ -185,4 +185,7 @@ def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
             raise ConfigurationError(
                 f"Models of '{provider}' have no revisions: leave out the part after '@'."
             )
-        check_known(f"argument of '{provider}' models", [name], known)
+        if name not in known:
+            refused = getattr(_BACKENDS.get(provider), "refused", ())
+            works = [one for one in known if one not in refused]
+            check_known(f"argument of '{provider}' models", [name], works)

@@ -37,11 +37,14 @@ class Bar:
 
 
 def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -> Axis:
-    """An axis that holds all estimates with their intervals; `whole` takes the metric's whole range, 0 to 100 points."""
+    """An axis that holds all estimates with their intervals; `whole` takes the metric's whole range, 0 to 100 points, or from the
+    lowest number on where one is below 0."""
     ends = [x for each in estimates for x in (each.low, each.value, each.high) if math.isfinite(x)]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if unit == "points":
-        low, high = (0.0, 1.0) if whole else (max(0.0, low), min(1.0, high))
+        below = any(each.value < 0 for each in estimates)  # worse than guessing
+        least = max(-1.0, low) if below else 0.0
+        low, high = (least, 1.0) if whole else (max(least, low), min(1.0, high))
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = (0.0, 1.0) if unit == "points" else (low - 0.5, high + 0.5)
     rough = (high - low) / 4

@@ -27,8 +27,11 @@ def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
     tasks = tuple(_worded(task, *names) for task in found.tasks)
-    by_task = [f"{task.task}: {task.sentence}" for task in tasks]
-    text = " ".join(by_task) if len(by_task) > 1 else tasks[0].sentence
+    by_task = [f"{task.task}: {task.sentence}" for task in tasks if not _untested(task.result)]
+    if len(by_task) < len(tasks) > 1:
+        lost = listed([task.task for task in tasks if _untested(task.result)], 5)
+        by_task.append(f"Nothing can be said of {lost}: the numbers have no interval.")
+    text = " ".join(by_task) if len(tasks) > 1 else tasks[0].sentence
     if found.overall is not None:
         text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
         lacks = next((one.missing for one in found.groups if one.difference is found.overall), ())
@@ -104,6 +107,8 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
         return f"{name_a} scores {show(abs(comparison.difference))}{word} {side} than {name_b} ({details})."
     gap = f"{name_a} minus {name_b}: {show(comparison.difference)}{word}"
     lost = comparison.n_missing
+    if _untested(comparison):
+        return f"{name_a} and {name_b} cannot be compared: there is no interval ({gap}, {details})."
     if lost and math.isnan(comparison.low):
         what = f"{counted(lost, 'item')} without a score could have scored anything"
         return f"No verdict on {name_a} and {name_b} is possible ({gap}, {details}): {what}."
@@ -138,6 +143,11 @@ def whatever(
         return inner
     more = f" and {show(low)} to {show(high)} whatever the {n_missing:,} without a score would have been"
     return f"{inner} on the {on}{more if math.isfinite(low) else ''}"
+
+
+def _untested(found: Result) -> bool:
+    """Whether nothing is known of a difference's error, on the scored items either."""
+    return math.isnan(found.low) and math.isnan(found.scored_low) and math.isnan(found.p_value)
 
 
 def _details(comparison: PairedComparison, show: Callable[[float], str]) -> str:

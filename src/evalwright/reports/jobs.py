@@ -22,8 +22,8 @@ _SHARD = (
     '[ -n "${EVALWRIGHT_STORE:-}" ] || export EVALWRIGHT_HOME="${EVALWRIGHT_HOME:-.evalwright}/shard-$((JOB_COMPLETION_INDEX + 1))-of-%d"; '
     'exec "$@"'
 )
-_MERGE = 'until "$@"; do code=$?; [ "$code" != 1 ] || exit 0; [ "$code" = 2 ] || exit "$code"; sleep 30; done'
-"""Ends when the run is merged, also where samples in it failed; tries again as long as shards are missing."""
+_MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
+"""Ends well when the run is merged, also where samples in it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def job_file(system: str, made: Jobs) -> str:
     if system == "kubernetes":
         values |= {
             "RUN": _listed(["/bin/sh", "-c", _SHARD % of, "sh", *run]),
-            "MERGE": _listed(["/bin/sh", "-c", _MERGE, "sh", *made.merge]),
+            "MERGE": _listed(["/bin/sh", "-c", _MERGE, "sh", *made.merge[:3], "--wait", *made.merge[3:]]),
             "IMAGE": json.dumps(made.image, ensure_ascii=False),
             "CLAIM": json.dumps(made.claim, ensure_ascii=False),
             "OPTIONS": json.dumps(_limits(made.options), ensure_ascii=False),

@@ -31,6 +31,14 @@ Place = tuple[int, int, int]
 """Where a record stands: task, sample, draw."""
 
 
+class ShardsMissing(RunError):
+    """Shards of a run that are not there, or not yet."""
+
+
+class _NoShards(UnknownName, ShardsMissing):
+    """There is none by this name."""
+
+
 def merge_runs(
     runs: Run | str | Path | Sequence[Run | str | Path],
     *,
@@ -45,8 +53,8 @@ def merge_runs(
     one (default: that of the whole run). out: its parent folder (default: beside the shards). dialect: as of `score_run`, for tasks of another
     framework whose metrics are Python.
 
-    Raises RunError where shards are missing, changed, or of different evaluations, UnknownName for an unknown run, and ConfigurationError where another run
-    has the name.
+    Raises ShardsMissing where shards are missing, RunError where they are changed, or of different evaluations, UnknownName for an unknown run,
+    and ConfigurationError where another run has the name.
     """
     listed = [runs] if isinstance(runs, (Run, str, Path)) else runs
     folder = Path(runs_folder)
@@ -79,7 +87,7 @@ def _found(named: Sequence[Run | str | Path], folder: Path) -> dict[str, list[Ru
             except UnknownName as error:
                 known = [name for run in there for name in _names(run)]
                 hint = f"There are no shards of it in '{folder}'."
-                raise UnknownName("run or shard", str(one), known, hint) from error
+                raise _NoShards("run or shard", str(one), known, hint) from error
             if not run.part:
                 raise RunError(
                     f"'{run.id}' is not a shard: it was made as a whole, so there is nothing to merge."
@@ -102,7 +110,7 @@ def _names(run: Run) -> tuple[Any, Any]:
 def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
     """All shards in their order: of several numbers of shards those that are complete, the latest first. Raises RunError."""
     if not found:
-        raise RunError(
+        raise ShardsMissing(
             f"There is no shard of the run '{whole}' in '{folder}', which was planned with the others: run them first."
         )
     sets: dict[int, dict[int, Run]] = {}
@@ -121,7 +129,7 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
         list_runs(folder, damaged)
         wanted = {f"{whole}.shard-{number}-of-{of}" for number in missing}
         unread = [why for place, why in damaged.items() if place.name in wanted]
-        raise RunError(
+        raise (RunError if unread else ShardsMissing)(
             f"The run '{whole}' is not complete: {'shard' if len(missing) == 1 else 'shards'} {', '.join(map(str, missing[:6]))}{more} of {of} "
             f"{'is' if len(missing) == 1 else 'are'} missing. {' '.join(unread[:1])} Run the same command with --shard {missing[0]}/{of}"
             f"{'' if len(missing) == 1 else ' and so on'}, then merge again.".replace("  ", " ")

@@ -171,7 +171,10 @@ class Record:
         if recorded is not None and math.isfinite(recorded.value):
             if not _close(value, recorded.value):
                 again = "cannot be made again" if math.isnan(value) else f"is {value:g} when made again"
-                return Grouped(recorded, np.zeros(0), f"its value {recorded.value:g} {again} from the record")
+                why = f"its value {recorded.value:g} {again} from the record"
+                if math.isnan(recorded.low):  # as published: it is of no items
+                    why = f"it was recorded with {recorded.method}"
+                return Grouped(recorded, np.zeros(0), why)
             estimate, value = recorded, recorded.value
         if not math.isfinite(value):
             return Grouped(estimate, np.zeros(0), "it has no value")

@@ -77,7 +77,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
             )
         raise DatasetError(
             f"No column of '{shown(path)}' has a name that says that it holds the question ({', '.join(COLUMNS['input'])}). Its "
-            f"columns: {listed(known)}. Name it: --column input=NAME."
+            f"columns: {listed(known)}. Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME)."
         )
     sample: dict[str, Any] = {
         role: _cell(column) for role, column in found.items() if role in ("input", "target")
@@ -87,6 +87,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         sample["passages"] = [_cell(found["passages"])]
         prompt = "{{ passages[0].text }}\n\n{{ input }}"
     given = "answer" in found and not generate
+    used = {role: column for role, column in found.items() if role != "answer" or given}
     others = [column for column in known if column not in found.values() and column not in _OWN]
     sample["metadata"] = {column: f"{{{{ row.get({column!r}) }}}}" for column in others[:_MOST_METADATA]}
     return {
@@ -96,7 +97,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         "sample": sample,
         "prompt": {"user": prompt},
         "answer": {"mode": "given", "column": found["answer"]} if given else {"mode": "generate"},
-        "metadata": {"columns": ", ".join(f"{role} = {column}" for role, column in found.items())},
+        "metadata": {"columns": ", ".join(f"{role} = {column}" for role, column in used.items())},
         "scorers": _scorers(path, found, wanted, known),
     }
 
@@ -121,7 +122,8 @@ def _scorers(path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], kn
         return ["short-answer"]
     raise DatasetError(
         f"Nothing says how the answers of '{shown(path)}' are scored: say what a good answer is with --rubric \"...\" (and --judge), "
-        f"or name the column of what is expected with --column target=NAME. Its columns: {listed(known)}."
+        f"or name the column of what is expected with --column target=NAME (of `evalwright tasks`: "
+        f"-T columns.target=NAME). Its columns: {listed(known)}."
     )
 
 

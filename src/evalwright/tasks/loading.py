@@ -14,6 +14,7 @@ from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.tasks import Task
 from evalwright.tasks import dialects
 from evalwright.tasks.data_files import as_data_file, data_file_task
+from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.overrides import nested, with_overrides
@@ -159,7 +160,10 @@ def find_definitions(
             return out
         registered = decorator.from_entry_point(name)
         if registered is None:
-            raise UnknownName("task", name, index.names(), "`evalwright tasks list` shows all of them.")
+            hint = f"There is no file '{name}'. " if Path(name).suffix.lower() in SUFFIXES else ""
+            raise UnknownName(
+                "task", name, index.names(), f"{hint}`evalwright tasks list` shows all of them."
+            )
     made = registered.make(chat)
     if isinstance(made, Task):
         if overrides:

@@ -94,7 +94,7 @@ class SampleMaker:
         target = self._value("target", context, row)
         targets, gold = self._targets(target, choices)
         aliases = self._value("aliases", context, row)
-        if aliases is not None:
+        if aliases is not None and aliases != "":  # an empty cell of a CSV is no answer that counts
             extra = [aliases] if isinstance(aliases, str | int | float) else _list(aliases, "aliases")
             targets = tuple(dict.fromkeys((*targets, *(_text(alias, "an alias") for alias in extra))))
         identity = self._value("id", context, row)

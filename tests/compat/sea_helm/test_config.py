@@ -12,7 +12,8 @@ import pytest
 
 import evalwright.compat.sea_helm.config as sea_config
 from compat.sea_helm.small_tree import TREE, golden, needs_tree, small_tree, write
-from evalwright.compat.sea_helm.config import chosen, expanded, listed, read_tree, root_of, skipped_by
+from evalwright.compat.sea_helm.config import read_tree, root_of
+from evalwright.compat.sea_helm.naming import chosen, expanded, listed, skipped_by
 from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 
 

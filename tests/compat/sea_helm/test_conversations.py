@@ -13,17 +13,16 @@ import pytest
 
 from compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
 from evalwright.compat.sea_helm.compiling import (
-    Options,
     Shots,
     base_text,
     conversation,
-    options_of,
     published_failure,
     sampling_of,
     sea_task,
     shots_of,
 )
 from evalwright.compat.sea_helm.config import SeaTask, read_tree, render, root_of
+from evalwright.compat.sea_helm.naming import Options, options_of
 from evalwright.compat.sea_helm.rows import load_rows
 from evalwright.core.errors import TaskError
 

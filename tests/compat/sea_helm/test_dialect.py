@@ -14,8 +14,9 @@ import pytest
 from compat.sea_helm.small_tree import entry, rows, small_tree, spoken, write
 from evalwright import evaluate
 from evalwright.cli import main
-from evalwright.compat.sea_helm.compiling import SEEDS, compiled, options_of
-from evalwright.compat.sea_helm.config import Chosen, SeaTask, local_file, read_tree
+from evalwright.compat.sea_helm.compiling import SEEDS, compiled
+from evalwright.compat.sea_helm.config import SeaTask, local_file, read_tree
+from evalwright.compat.sea_helm.naming import Chosen, options_of
 from evalwright.compat.sea_helm.rows import load_rows, rows_of
 from evalwright.core.errors import (
     ConfigurationError,

@@ -210,6 +210,9 @@ def test_runs_of_ours_are_exported_and_paired_with_imported_ones(capsys: pytest.
     assert ours.task(ID).metrics[0].estimate.value == pytest.approx(own.task(ID).metrics[0].estimate.value)
     capsys.readouterr()
     assert main(["compare", "own", str(ours.folder)]) == 0
+    # An export of corrected scores is no published one.
+    assert back.data["configuration"]["imported"]["scoring"] == "corrected"
+    assert back.task(ID).metrics[0].estimate.value == pytest.approx(own.task(ID).metrics[0].estimate.value)
 
 
 def test_check_says_what_is_not_whole(capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,6 +103,22 @@ def test_they_run_once_trusted_and_their_numbers_stand(root: Path, own_folder: P
     assert not {
         name for name in set(sys.modules) - before if name.partition(".")[0] in ("src", "seahelm_tasks")
     }
+    again = {"mine": {"metric": "normalized_mine"}}
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", again)
+    write(
+        root / "seahelm_tasks" / "mine" / "metric.py",
+        METRIC.format(mark=own_folder / "mark").replace('"mine":', '"normalized_mine":'),
+    )
+    foreign.end_workers()
+    both = ["sea-helm:known", "-M", "text=Jawaban: B.", "--trust", str(root), "--name", "both"]
+    assert run(root, *both) == 0
+    data = json.loads((own_folder / "runs" / "both" / "run.json").read_text())
+    assert [one["metrics"][0]["value"] for one in data["tasks"]] == [1, 0]
+    (total,) = (one for one in data["groups"] if one["label"] == "id")
+    assert total["metrics"][0]["value"] == 0.5
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", {"mine": {"metric": "mine"}})
+    write(root / "seahelm_tasks" / "mine" / "metric.py", METRIC.format(mark=own_folder / "mark"))
+    foreign.end_workers()
     assert run(root, "-M", "text=Jawaban: A", "--trust", str(root), "--name", "two") == 0
     data = json.loads((own_folder / "runs" / "two" / "run.json").read_text())
     assert [one["value"] for one in data["tasks"][0]["metrics"]] == [0, 0]

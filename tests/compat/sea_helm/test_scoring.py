@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from compat.sea_helm.scored import golden_lines, needs_golden_file, numbers, result_of, scored, sea_task
 from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
-from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UsageError
+from evalwright.core.errors import MissingExtra, RequestFailed, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
@@ -252,6 +253,9 @@ def test_translations() -> None:
         asked.append((role, request))
         return Response(values=(-5.0, 5.0))
 
+    async def other(role: str, request: Reward) -> Response:
+        return Response(values=(0.9 if request.response else -5.0,))
+
     row = {"label": "halo", "prompts": [{"text": "hello"}]}
     for published, text, worth in (
         (True, "Answer: hai\nlagi", 80),
@@ -267,8 +271,26 @@ def test_translations() -> None:
         found: Any = asyncio.run(scorer.function(sample, given, ask))  # type: ignore[arg-type]
         assert isinstance(found, Score) and found.value == pytest.approx(worth)
         assert found.parts["normalized_metricx_wmt24_scores"] == pytest.approx(worth)
+        with pytest.raises(RequestFailed, match="it is another model") if text else nullcontext():
+            asyncio.run(scorer.function(sample, given, other))  # type: ignore[arg-type]
     assert [one.response for _, one in asked] == ["hai", "", "hai\nlagi"]
     assert asked[0][1].prompt == "hello" and asked[0][1].reference == "halo"
+
+
+def test_translations_by_chrf_alone() -> None:
+    more: Any = {"use_metricx_metric": False, "use_chrf_metric": True, "metric": "normalized_chrf_score"}
+    rows = [
+        {"label": "selamat pagi dunia", "prompts": [{"text": "x"}]},
+        {"label": "apa kabar", "prompts": [{"text": "y"}]},
+    ]
+    texts = ["Answer: selamat pagi dunia", "Answer: apa kabar semua"]
+    found = [
+        numbers(scored(sea_task(*TRANSLATION, "id", published=own, **more), rows, texts)[0])
+        for own in (True, False)
+    ]
+    for one in found:
+        assert one["normalized_chrf_score"] == one["chrf_score"] == pytest.approx(found[0]["chrf_score"])
+    assert 60 < found[0]["chrf_score"] < 100
 
 
 def test_log_probabilities() -> None:

@@ -127,6 +127,13 @@ def test_what_cannot_be_used(folder: Path) -> None:
         opened(f"vllm-local/{folder}", enable_prefix_caching="perhaps")
     with pytest.raises(ConfigurationError, match="more than the 96 tokens"):
         opened(f"vllm-local/{folder}", max_length=97)
+    for name in ("tensor_parallel", "data_parallel"):
+        with pytest.raises(UnknownName, match="Did you mean 'tensor_parallel_size'") as refused:
+            opened(f"vllm-local/{folder}", **{name: 2})
+        assert "data_parallel_size" not in str(refused.value)
+    with pytest.raises(UnknownName, match="Unknown argument 'data_parallel' of") as refused:
+        opened(f"vllm-local/{folder}", engine={"data_parallel": 2}).check()
+    assert not {"data_parallel_size", "tensor_parallel_size"} & set(refused.value.suggestions)
     wrong = opened(f"vllm-local/{folder}", engine={"gpu_memory": 1})
     with pytest.raises(
         UnknownName, match=r"Unknown argument 'gpu_memory' of vllm.LLM. Did you mean .*gpu_memory_utilization"

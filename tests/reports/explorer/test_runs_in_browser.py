@@ -14,9 +14,9 @@ from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
-from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run, open_run
 from support.browser import Tab, chromium, open_tab
-from support.runs import make_run, rewrite
+from support.runs import edited, make_run, rewrite
 
 pytestmark = [
     pytest.mark.browser,
@@ -312,5 +312,20 @@ def test_a_score_that_is_no_number_is_warned_of_and_breaks_no_page(tmp_path: Pat
         await until(tab, f"{TEXT}.includes('Raw reply') && {TEXT}.includes('Question 3 of factual?')")
         await tab.evaluate("location.hash = '#/'")
         await until(tab, f"{TEXT}.includes('There is no board of these runs')")
+        assert await tab.evaluate("document.querySelectorAll('tbody a[href^=\"#/run/\"]').length") >= 2
 
     in_browser(tmp_path, (a, b), "#/run/b", steps)
+
+
+def test_a_score_worse_than_guessing_is_drawn_left_of_zero(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores={"factual": [1.0, 0.0] * 3, "other": [1.0, 0.0] * 3}, name="low")
+    with edited(run.folder) as data:
+        data["tasks"][0]["metrics"][0].update(value=-0.5, low=-0.8, high=-0.2)
+
+    async def steps(tab: Tab) -> None:
+        await until(tab, f"{TEXT}.includes('-50.0')")
+        places = "[...document.querySelectorAll('circle.point')].map(e => parseFloat(e.getAttribute('cx')))"
+        first, second = await tab.evaluate(places)
+        assert 0 < first < second
+
+    in_browser(tmp_path, (open_run(run.folder),), "#/run/low", steps)

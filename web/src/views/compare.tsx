@@ -76,7 +76,7 @@ function Both({ data, catalog, a, b, query, go }: BothProps) {
     <>
       {compared.error !== null ? <Reading error={compared.error} what="The comparison" />
         : compared.value !== null ? <Summary comparison={compared.value} taskOf={taskNames(runA.value)} />
-        : <p class="note quiet">No interval of their difference is at hand{a.state === "running" || b.state === "running" ? " while a run is going" : " in this file"}: <code>evalwright compare</code> gives it.</p>}
+        : <p class="note quiet">No interval of their difference is at hand{a.state === "running" || b.state === "running" ? " while a run is going" : " here"}: <code>evalwright compare</code> gives it, or says why there is none.</p>}
       <Items data={data} catalog={catalog} a={a} b={b} query={query} go={go} runA={runA.value} runB={runB.value} comparison={compared.value} />
     </>
   );

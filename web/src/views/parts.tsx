@@ -113,7 +113,8 @@ export function StateLine({ run, brief = false }: { run: RunInfo; brief?: boolea
 export function axisFor(estimates: (Estimate | null)[], bounded: boolean, also: number[] = []): Axis {
   const ends = [...also, ...estimates.flatMap((one) => (one ? [one.value, one.low, one.high] : []))];
   const found = ends.filter((x): x is number => typeof x === "number");
-  return bounded ? pointsAxis(found, also.some((x) => x <= 0) && found.some((x) => x < 0) ? [-1, 1] : [0, 1]) : axisOf(found, null);
+  const below = estimates.some((one) => one !== null && one.value !== null && one.value < 0) || (also.some((x) => x <= 0) && found.some((x) => x < 0));
+  return bounded ? pointsAxis(found, below ? [-1, 1] : [0, 1]) : axisOf(found, null);
 }
 
 const share = (x: number) => `${(100 * x).toFixed(2)}%`;

@@ -29,6 +29,6 @@ def __getattr__(name: str) -> Any:
     """A module that a script uses without importing it (`lm_eval.tasks.TaskManager`), or a name that is loaded late."""
     return (
         import_module(f"{__name__}.{name}")
-        if name in ("evaluator", "models", "tasks", "utils")
+        if name in ("evaluator", "filters", "models", "tasks", "utils")
         else _named(name)
     )

@@ -11,7 +11,7 @@ from evalwright.core.lazy import lazy_names
 from evalwright.tasks.dialects import Group
 
 right_or_wrong = frozenset({"normalized_exact_match", "normalized_math_verify_score"})
-__getattr__, __dir__ = lazy_names(__name__, {"compiling": "check_used load rules", "config": "names"})
+__getattr__, __dir__ = lazy_names(__name__, {"compiling": "check_used load rules", "naming": "names"})
 
 
 def groups(tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:

@@ -8,30 +8,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+from typing import Any
 
 from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import (
     DIALECT,
     PREFIX,
     SEED,
-    Chosen,
     Row,
     SeaTask,
     Tree,
-    chosen,
-    drawing,
-    expanded,
     log,
     render,
-    skipped_by,
     tree_of,
 )
+from evalwright.compat.sea_helm.naming import Chosen, Options, chosen, expanded, options_of, skipped_by
 from evalwright.compat.sea_helm.rows import (
     ROLES,
     OutOfReach,
@@ -54,7 +47,6 @@ from evalwright.strategies.generate import Sampling, SingleDraw
 from evalwright.strategies.registry import Setup
 from evalwright.strategies.two_phases import ReasonThenChoose
 from evalwright.tasks.dialects import Rules
-from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import plain
 
 
@@ -152,51 +144,6 @@ OF_TREE = ("competency", "metric", "aggregation_group", "aggregation_type")
 _NOT_KEPT = ("images", "image_files", "prompt_templates", "test_cases")
 """Of a row in the record: bytes, tests that are to stay private, and what nothing reads."""
 _OF_SCORING = ("task_root", "trust", "scoring", "tokenizer")
-
-
-class Options(BaseModel):
-    """How tasks are run. task_root: SEA-HELM's folder. trust: folders whose Python may run. num_fewshot: shots in place of the tasks' own.
-
-    base_model: prompts are texts, and answers have two phases. reasoning: the model thinks first, so more tokens are allowed.
-    runs: answers per question, each by the model's own sampling. seed: of the first; those of the eight published runs by default.
-    generation: sampling put over the tasks' own. skip_tasks: what sets leave out, in place of the folder's lists. tokenizer: what
-    measures texts that are made to a length.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    task_root: tuple[str, ...] = ()
-    trust: tuple[str, ...] = ()
-    scoring: Literal["corrected", "published"] = "corrected"
-    num_fewshot: Annotated[StrictInt, Field(ge=0)] | None = None
-    base_model: StrictBool = False
-    reasoning: StrictBool = False
-    runs: Annotated[StrictInt, Field(ge=1)] = 1
-    seed: Annotated[StrictInt, Field(ge=0)] | None = None
-    generation: Mapping[str, Any] = Field(default_factory=dict)
-    skip_tasks: tuple[str, ...] | None = None
-    tokenizer: str = ""
-
-    @property
-    def published(self) -> bool:
-        """Whether SEA-HELM's own arithmetic is wanted, faults included."""
-        return self.scoring == "published"
-
-
-def options_of(settings: Mapping[str, Any]) -> Options:
-    """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
-    given = dict(settings)
-    check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
-    for key in ("task_root", "trust", "skip_tasks"):
-        if isinstance(value := given.get(key), str | Path):
-            given[key] = [one for one in str(value).split("," if key == "skip_tasks" else "\0") if one]
-    if isinstance(generation := given.get("generation"), Mapping):
-        check_known("setting of `generation`", generation, [one.name for one in fields(Sampling)])
-        given["generation"] = drawing(generation, "The setting `generation`")
-    try:
-        return Options(**given)
-    except ValidationError as error:
-        raise ConfigurationError(f"A setting of SEA-HELM's tasks: {first_mistake(error, given)}") from None
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:

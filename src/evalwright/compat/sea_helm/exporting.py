@@ -113,7 +113,7 @@ class _Export:
         seeds = first.get("seeds") or [configuration.get("seed")]
         config = {
             "tasks": tasks, "seed": seeds[min(draw, len(seeds) - 1)], "run_number": self.start + draw,
-            "run_env": {"env_info": f"evalwright {__version__}", "seahelm_git_hash": None},
+            "run_env": {"env_info": f"evalwright {__version__}", "seahelm_git_hash": None, "scoring": first["scoring"]},
             "run_args": {
                 "model_name": self.run.model, "inference_strategy": None, "is_base_model": bool(first.get("base_model")),
                 "is_vision_model": False, "is_reasoning_model": bool(first.get("reasoning")), "fewshot_as_multiturn": True,

@@ -53,7 +53,7 @@ def import_sea_helm(
     """Make a run of every model in `path`, under `out`; return them, and a sentence for each that was left out.
 
     path: a results folder, a model's folder in it, or one numbered run. scoring: "published" takes scores and numbers as recorded,
-    "corrected" scores the recorded answers again. task_root: SEA-HELM's own folder, whose rows then stand in the run, so that it is scored
+    "corrected" scores the recorded answers again, which is also done where the scores are corrected ones of an export of ours. task_root: SEA-HELM's own folder, whose rows then stand in the run, so that it is scored
     again and paired with runs of ours by the same rows. Raises RunError where nothing can be imported.
     """
     recording.check_scoring(scoring)
@@ -63,11 +63,12 @@ def import_sea_helm(
     for several in models:
         try:
             files = [file for run in several for file in run.files]
-            made_from = [recording.digest_of(files), [file.name for file in files], scoring, bool(tree)]
+            own = "corrected" if any(run.scoring == "corrected" for run in several) else scoring
+            made_from = [recording.digest_of(files), [file.name for file in files], own, bool(tree)]
             identity = fingerprint_of({"imported": made_from})
-            parts = [several[0].stamp[:16], *([scoring] if scoring == "corrected" else ())]
+            parts = [several[0].stamp[:16], *([own] if own == "corrected" else ())]
             folder = recording.run_folder(out, name, several[0].model, parts, taken, identity, alone=alone)
-            runs.append(_import(several, folder, identity, scoring, tree))
+            runs.append(_import(several, folder, identity, own, tree))
         except RunError as error:
             if alone:
                 raise

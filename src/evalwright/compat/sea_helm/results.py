@@ -85,6 +85,11 @@ class NumberedRun:
         return mapping(self.config.get("run_args"))
 
     @property
+    def scoring(self) -> str:
+        """By which arithmetic its numbers were made: "corrected" where an export of ours says so."""
+        return str(mapping(self.config.get("run_env")).get("scoring") or "published")
+
+    @property
     def model(self) -> str:
         """The model as it was named; without a configuration its folder's name."""
         return str((self.arguments.get("model_name") if self.dated[0] else "") or self.folder.parent.name)

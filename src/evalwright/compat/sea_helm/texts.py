@@ -15,6 +15,7 @@ from evalwright.compat.sea_helm.scoring import (
     LINE,
     METRICS,
     SAME_LINE,
+    Made,
     Numbers,
     Scoring,
     SeaHelmRaised,
@@ -23,7 +24,7 @@ from evalwright.compat.sea_helm.scoring import (
     search,
 )
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ScoringError, TaskError, UsageError
+from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored
@@ -41,6 +42,7 @@ from evalwright.scorers.token_f1 import overlap, words
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
+    from evalwright.statistics import Estimate
 
 METRICX = "metricx"
 """The role of the model that says how good a translation is."""
@@ -142,7 +144,7 @@ class Summaries(_WithChrf):
 
 
 class Translations(_WithChrf):
-    """MetricX's errors, 25 at worst. Published as 0 to 100; corrected as 0 to 1, against the best of the references."""
+    """MetricX's errors, 25 at worst. Published as 0 to 100; corrected as 0 to 1, against the best of the references. Else chrF++ alone."""
 
     def prepare(self) -> None:
         task = self.task
@@ -151,10 +153,21 @@ class Translations(_WithChrf):
         if self.asks:
             self.roles, self.able = (METRICX,), frozenset({"reward"})
             self.means = {self.part: (1, self.part), "metricx_wmt24_scores": (1, "errors")}
-        elif not task.published:
+        elif not task.published and not (self._chrf and "chrf" in task.metric):
             raise UsageError(
                 f"The task '{task.name}' is a translation without MetricX, of which nothing is left to score."
             )
+
+    def corrected(self, sample: Sample, answer: Answer) -> Scored:
+        import numpy as np
+
+        said = self.said(answer)
+        counts = self.counts(said, sample.targets)
+        return Score(float(SCORES[_CHRF](np.array(list(counts.values())))) / 100, "", said, counts)
+
+    def corrected_metrics(self) -> list[MetricSpec]:
+        first, *shown = super().corrected_metrics()
+        return [first if self.asks else self.metric(self.task.metric, _CHRF), *shown]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """Corrected, an empty translation is the worst, and no request is sent for it."""
@@ -171,11 +184,15 @@ class Translations(_WithChrf):
 
 
 async def _errors(ask: Ask, row: Row, said: str, reference: str) -> float:
-    """How many errors MetricX sees in a translation, from 0 to 25. Raises ScoringError where its model gave no value."""
+    """How many errors MetricX sees in a translation, from 0 to 25. Raises ScoringError where its model gave no value, RequestFailed for one of another."""
     response = await ask(METRICX, Reward(str(row["prompts"][0]["text"]), said, reference))
     if not response.values:
         raise ScoringError("The reward model gave no value.")
-    return response.values[1] if len(response.values) > 1 else -response.values[0]
+    errors = response.values[1] if len(response.values) > 1 else -response.values[0]
+    if not -0.5 <= errors <= 25.5:
+        said = f"The model in the role '{METRICX}' gave the reward {response.values[0]:g}, and MetricX's is from -25 to 0: it is another model."
+        raise RequestFailed(Failure("bad reply", "judge", said))
+    return errors
 
 
 class Lines(Scoring):
@@ -249,7 +266,17 @@ class Foreign(Scoring):
     def prepare(self) -> None:
         foreign.check_trusted(self.task, self.task.scored_by, METRICS)
         self._kept = list[Row]()
+        # What is made to be averaged is from 0 to 100 there; as a share it has a part in totals here.
+        self._share = not self.task.published and self.task.metric.startswith("normalized_")
         self.task = replace(self.task, published=True)  # there is no other arithmetic
+
+    def made(self) -> Made:
+        scorers, (first, *others) = super().made()
+        return scorers, [replace(first, kind="accuracy") if self._share else first, *others]
+
+    def _estimate(self, name: str, column: Column) -> Estimate:
+        found = super()._estimate(name, column)
+        return replace(found, value=found.value / 100) if self._share and name == self.task.metric else found
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer; other samples, and Ctrl-C, do not wait for it."""
@@ -265,7 +292,7 @@ class Foreign(Scoring):
             raise ScoringError(error.why) from None
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
-        return Score(float(value), "", "", {"response": float(place)})
+        return Score(float(value) / (100 if self._share else 1), "", "", {"response": float(place)})
 
     def more(self, column: Column) -> dict[str, float]:
         numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])

@@ -56,6 +56,8 @@ class VllmModel(LocalModel):
     """
 
     carries = frozenset(("top_k", "min_p", "top_logprobs"))
+    refused = ("data_parallel_size",)
+    """Taken only to say what to use in its place: proposed to nobody."""
 
     def __init__(
         self,
@@ -142,7 +144,10 @@ class VllmModel(LocalModel):
         if self._engine:
             from vllm import LLM, EngineArgs
 
-            known = {*signature(LLM.__init__).parameters, *(field.name for field in fields(EngineArgs))}
+            known = {*signature(LLM.__init__).parameters, *(field.name for field in fields(EngineArgs))} - {
+                "self",
+                *_OWN,
+            }
             for name in sorted(self._engine.keys() - known):
                 raise UnknownName("argument of vllm.LLM", name, known)
 

@@ -50,6 +50,8 @@ from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_ADDRESS = re.compile(r"(https?|s?ftps?|file|wss?|unix|tcp|grpcs?):/", re.IGNORECASE)
+"""Begins a base URL, usable or not. A model's name may hold "://" too: Yandex's are gpt://folder/model."""
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
 
@@ -96,7 +98,7 @@ class ApiModel(RemoteModel):
             provider, written, arguments.text("base_url", base_url)
         )
         self.official = is_at(provider, self.base_url)
-        placed = base_url is not None or written.startswith(("http://", "https://"))
+        placed = base_url is not None or _ADDRESS.match(written) is not None
         self._is_own = not placed or may_have_keys(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
@@ -423,17 +425,17 @@ class ApiModel(RemoteModel):
     ) -> tuple[str, str, Secret | None, str | None]:
         """(base URL, model, login, wire format that the URL's end names) from the name and the argument."""
         model = written
-        if written.startswith(("http://", "https://")):
+        if _ADDRESS.match(written):
             url, _, model = written.partition("#")
             if not model:
                 raise ConfigurationError(
-                    f"'{provider.name}/{without_login(written)}' does not name a model: add it after '#', "
-                    f"for example {provider.name}/http://localhost:8000/v1#my-model."
+                    f"'{provider.name}/{without_login(written)}' does not name a model: add it after '#', for example "
+                    f"{provider.name}/http://localhost:8000/v1#my-model, or write {provider.name}/my-model with -M base_url=http://..."
                 )
             if base_url is not None:
                 raise ConfigurationError("The base URL is given twice: in the model's name and as base_url.")
             base_url = url
-        url = check_url(base_url or self._default_url(provider))
+        url = check_url(self._default_url(provider) if base_url is None else base_url)
         parts = urlsplit(url)
         login = None
         if "@" in parts.netloc:

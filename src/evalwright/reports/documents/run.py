@@ -18,7 +18,7 @@ from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, fin
 from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.text import inert, shorten
-from evalwright.runs.results import unscored
+from evalwright.runs.results import trees_of, unscored
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
 from evalwright.statistics import Estimate
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 MOST_SLICES = 12
 """Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""
+
+MOST_SCORES = 4
+"""Scores of a run in a list of runs."""
 
 
 def run_document(run: Run) -> doc.Document:
@@ -55,17 +58,12 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
     columns = doc.columns("Run*", "Model~", "Scores~", "Items>", "Failed>", "Date")
     rows: list[Sequence[doc.Content]] = []
     for run in runs:
-        scores = [
-            f"{task.name} {numbers.value(task.main.estimate, numbers.unit_of(task.main.kind))}"
-            for task in run.tasks
-            if task.main
-        ]
         items = numbers.count(sum(task.n_samples for task in run.tasks))
         rows.append(
             (
                 doc.Cell(run.name, "strong", name=True),
                 doc.Cell(run.label, name=True),
-                ", ".join(scores) or numbers.NOTHING,
+                _main_scores(run) or numbers.NOTHING,
                 f"{items}, stopped early" if ended_early(run) else items,
                 failed_cell(run.n_failed, unscored(run.tasks)),
                 inert(run.data["started"])[:10],
@@ -74,6 +72,22 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
     return doc.Document(
         "", [doc.Table(columns, rows, "Runs"), doc.Notes([numbers.counted(len(runs), "run")])]
     )
+
+
+def _main_scores(run: Run) -> str:
+    """The score on each task; of many tasks, that of the outermost groups, or the first few."""
+    found = [(task.name, task.main) for task in run.tasks if task.main]
+    if len(found) > MOST_SCORES:
+        outer = {node.name for node in trees_of(run.groups)}
+        found = [
+            (one.name, one.metrics[0]) for one in run.groups if one.name in outer and one.metrics
+        ] or found
+    said = [
+        f"{name} {numbers.value(main.estimate, numbers.unit_of(main.kind))}"
+        for name, main in found[:MOST_SCORES]
+    ]
+    more = len(found) - len(said)
+    return ", ".join([*said, *([f"{more} more"] if more else [])])
 
 
 def failed_cell(n: int, why: str = "") -> doc.Cell:

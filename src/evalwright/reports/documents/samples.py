@@ -124,7 +124,7 @@ def _whole(found: Found, against: Run | None) -> Iterator[doc.Block]:
     facts += [
         (name, shorten(str(value), _LONGEST))
         for name, value in row.get("metadata", {}).items()
-        if name != "doc"
+        if name not in ("doc", "row")
     ]
     yield doc.Facts(facts)
     yield from _asked(row)

@@ -9,13 +9,14 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from evalwright.analysis.words import listed
-from evalwright.metrics.tree import distinct
+from evalwright.metrics.tree import Node, distinct
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_document, board_labels, coverage
 from evalwright.reports.documents.run import bounds_notes, failed_cell, metrics_table, part_facts, usage_facts
 from evalwright.reports.endings import failure_notes, stopping_sentences
+from evalwright.reports.text import shorten
 from evalwright.runs.results import trees_of, unscored
 
 if TYPE_CHECKING:
@@ -133,21 +134,38 @@ def _scores(run: Run) -> Iterator[doc.Block]:
     tasks = [(task.name, task.metrics[0].label, task.metrics[0]) for task in run.tasks if task.metrics]
     kept = {node.name for node in distinct(node for tree in trees_of(run.groups) for node in tree.nodes())}
     shown = [one for one in run.groups if one.metrics and (one.name in kept or not one.average)]
-    groups = [(f"{one.name} ({_counted(one)})", "", one.metrics[0]) for one in shown]
-    found = [*tasks, *groups] if len(tasks) + len(groups) <= _MOST_ROWS else [*groups, *tasks]
+    if cut := len(tasks) + len(shown) > _MOST_ROWS:
+        shown = _from_the_top(shown)
+    lost = list(dict.fromkeys(name for one in shown for name in one.missing))
+    named = len(lost) == 1  # beside the node; several are named once, below the table
+    counts = {one.name: one.coverage if named else one.coverage.partition(";")[0] for one in shown}
+    groups = [(f"{one.name} ({counts[one.name]})", "", one.metrics[0]) for one in shown]
+    found = [*groups, *tasks] if cut else [*tasks, *groups]
     yield _table(found[:_MOST_ROWS], _metric(run))
     if len(found) > _MOST_ROWS:
         yield doc.Note(f"And {len(found) - _MOST_ROWS} more.", "quiet")
-    if lost := list(dict.fromkeys(name for one in shown for name in one.missing[1:] and one.missing)):
+    if len(lost) > 1:
         yield doc.Note(f"Without a number: {listed(lost, 5)}.", "warn")
+    whys: dict[str, list[str]] = {}
+    for one in shown:
+        if math.isnan(one.metrics[0].estimate.value) and not one.missing:
+            whys.setdefault(one.metrics[0].estimate.method, []).append(one.name)
+    for why, names in whys.items():
+        yield doc.Note(f"{listed(names, 5)}: {why}.", "warn")
     for name, _, metric in found:
         if few := numbers.few_clusters(metric.estimate.effective_clusters):
             yield doc.Note(f"{name}: {few}", "warn")
 
 
-def _counted(group: GroupResult) -> str:
-    """How many of a group's tasks have a number. One that does not is named here, several are once, below the table."""
-    return group.coverage if len(group.missing) == 1 else group.coverage.partition(";")[0]
+def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
+    """The outermost first: what stands for the most tasks is not among those that a screen leaves out."""
+    depths: dict[str, int] = {}
+    level, depth = {node.name: node for node in trees_of(groups)}, 0
+    while level:
+        depths = dict.fromkeys(level, depth) | depths
+        parts = (part for node in level.values() for part in node.parts)
+        level, depth = {part.name: part for part in parts if isinstance(part, Node)}, depth + 1
+    return sorted(groups, key=lambda one: depths.get(one.name, 0))
 
 
 def _metric(run: Run) -> str:
@@ -208,5 +226,7 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
     notes = failure_notes(run)
     for note in notes[:_MOST_KINDS]:
         yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}", "warn")
+        if note.example:
+            yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
     if len(notes) > _MOST_KINDS:
         yield doc.Note(f"And {len(notes) - _MOST_KINDS} more kinds of failure.", "warn")

@@ -143,7 +143,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
-    """The board of some runs, each with its key; None for fewer than two. Where none can be made the notes say why."""
+    """The board of some runs, each with its key; None for fewer than two. Where none can be made the notes say why, and the runs
+    stand without numbers."""
     if len(runs) < 2:
         return None
     from evalwright.analysis.board import SIMULTANEOUS_NOTE, TIED_NOTE, make_board
@@ -151,7 +152,10 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     try:
         board = make_board([run for _, run in runs])
     except EvalwrightError as error:
-        return {"columns": [], "rows": [], "notes": [f"There is no board of these runs: {error}"]}
+        alone: list[dict[str, Any]] = [
+            {"run": key, "ranks": None, "overall": None, "cells": []} for key, _ in runs
+        ]
+        return {"columns": [], "rows": alone, "notes": [f"There is no board of these runs: {error}"]}
     boards = [board, *board.more]
     cells = {id(task): (one, task) for one in boards for task in one.tasks}
     columns = [

@@ -456,7 +456,7 @@ def test_a_model_made_in_python(tasks: Path) -> None:
     unscored = simple_evaluate(
         Longest(), tasks=["gen"], include_path="tasks", limit=2, predict_only=True, home="another"
     )
-    assert unscored["results"]["gen"]["bypass,none"] == 999
+    assert repr(unscored["results"]["gen"]["bypass,none"]) == "999"
     assert len(unscored["samples"]["gen"]) == 2
 
     import evalwright.compat.lm_eval as lm_eval

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,56 @@ def test_task_modules_have_the_helpers_of_the_package(load: Load, write: Write) 
     (task,) = load("own", trust=(Path("tasks"),))
     found = scored(task, "ab")
     assert found["acc,last"] == 1.0 and "wf1,last" in found
+
+
+@pytest.mark.parametrize("package", ["lm_eval", "evalwright.compat.lm_eval"])
+def test_a_filter_that_a_module_registers_is_named_in_a_task(package: str, load: Load, write: Write) -> None:
+    """By the released package's name, or by ours, as scripts have it that need no other package."""
+    code = f"""
+    from {package}.api.filter import Filter
+    from {package}.api.metrics import mean, metric_max_over_ground_truths, weighted_mean
+    from {package}.api.registry import register_filter
+    from {package}.filters.extraction import RegexFilter
+
+    @register_filter("ending of {package}")
+    class Ending(Filter):
+        def __init__(self, length=1):
+            self.length = length
+
+        def apply(self, resps, docs):
+            return [[answer[-self.length:] for answer in answers] for answers in resps]
+
+    def results(doc, found):
+        same = metric_max_over_ground_truths(lambda a, b: float(a == b), found[0], ["x", "bc"])
+        return {{"acc": same, "helpers": mean([1, 2]) == 1.5 and weighted_mean([(1, 2), (2, 2)]) == 0.75}}
+    """
+    write("own.py", code)
+    write(
+        "own.yaml",
+        f"""
+        include: even.yaml
+        task: own
+        output_type: generate_until
+        process_results: !function own.results
+        filter_list: [{{name: end, filter: [{{function: ending of {package}, length: 2}}, {{function: take_first}}]}}]
+        """,
+    )
+    (task,) = load("own", trust=(Path("tasks"),))
+    found = scored(task, "abc")
+    assert found["acc,end"] == 1.0 and found["helpers,end"] == 1.0
+
+
+def test_the_metrics_that_scripts_import() -> None:
+    from evalwright.compat.lm_eval.api import metrics
+
+    assert metrics.mean_stderr([1, 2, 3]) == pytest.approx(3**-0.5)
+    assert metrics.median([3, 1, 2, 4]) == 3 and metrics.sample_stddev([1, 3]) == pytest.approx(2**0.5)
+    assert metrics.perplexity([math.log(0.5)]) == pytest.approx(2)
+    assert metrics.weighted_perplexity([(math.log(0.25), 2)]) == pytest.approx(2)
+    assert metrics.bypass_agg([1]) == 999 and metrics.bypass([1]) is None  # type: ignore[func-returns-value]
+    assert metrics.f1_score([(1, 1), (0, 1)]) == pytest.approx(2 / 3)
+    assert metrics.chrf([("a b c", "a b c")]) == pytest.approx(100)
+    assert set(metrics.__all__) <= set(dir(metrics))
 
 
 def test_rows_that_fail_are_counted_and_not_scored(load: Load, write: Write) -> None:

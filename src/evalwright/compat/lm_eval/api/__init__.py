@@ -1,1 +1,1 @@
-"""The names of `lm_eval.api` that model classes import."""
+"""The names of `lm_eval.api` that model classes, task modules and scripts import."""

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import TypeVar
 
+from evalwright.compat.lm_eval.tasks.filters import register_filter
 from evalwright.core.errors import ConfigurationError, UnknownName
+
+__all__ = ["BUILT_IN", "METHODS", "MODEL_REGISTRY", "get_model", "register_filter", "register_model"]
 
 METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
 """What a model is asked through. A class has those that it can do."""

@@ -136,6 +136,8 @@ class _Exported:
         for metric in self._as_they_came():
             for ending, part in (("", "value"), ("_stderr", "standard_error")):
                 value = found[metric.label][part]
+                if metric.name == "bypass" and value is not None:
+                    value = int(value)  # as published: 999
                 out[f"{metric.name}{ending},{metric.filter}"] = NOT_AVAILABLE if value is None else value
         return out
 

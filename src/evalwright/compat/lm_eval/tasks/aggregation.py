@@ -56,19 +56,20 @@ def perplexity(items: Items) -> float:
     return math.exp(-mean(items))
 
 
-def _weighted(items: Items) -> float:
+def weighted(items: Items) -> float:
+    """The sum of values over the sum of their weights."""
     likelihoods, weights = zip(*items, strict=True)
     return float(sum(likelihoods) / sum(weights))
 
 
 def weighted_perplexity(items: Items) -> float:
     """exp of minus the summed log-likelihood over the summed words or bytes."""
-    return math.exp(-_weighted(items))
+    return math.exp(-weighted(items))
 
 
 def bits_per_byte(items: Items) -> float:
     """Minus the summed log2-likelihood over the summed bytes."""
-    return -_weighted(items) / math.log(2)
+    return -weighted(items) / math.log(2)
 
 
 def brier_score(items: Items) -> float:
@@ -139,14 +140,14 @@ def standard_error(name: str, items: Items, metric: str, iterations: int) -> flo
     if len(items) < 2 or iterations < 1:
         return None
     if name == "mean":
-        return _deviation([float(item) for item in items]) / math.sqrt(len(items))
+        return deviation([float(item) for item in items]) / math.sqrt(len(items))
     if name not in BOOTSTRAPPED:
         return None
     if metric in SLOW:
         iterations = min(iterations, 100)
     size, over = min(CHUNK, iterations), _over_rows(name, items)
     chunks = [over(_draws(chunk, size, len(items))) for chunk in range(iterations // size)]
-    return _deviation([value for chunk in chunks for value in chunk])
+    return deviation([value for chunk in chunks for value in chunk])
 
 
 def by_error(
@@ -166,7 +167,8 @@ def by_error(
     return Estimate(value, low, high, LEVEL, n, n_failed, None, error, method)
 
 
-def _deviation(values: Sequence[float]) -> float:
+def deviation(values: Sequence[float]) -> float:
+    """The sample deviation."""
     centre = sum(values) / len(values)
     return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
 

@@ -21,9 +21,10 @@ from shlex import quote
 from types import ModuleType
 from typing import Any
 
+from evalwright.compat.lm_eval.api import metrics
+from evalwright.compat.lm_eval.filters import extraction
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.compat.lm_eval.tasks import filters, labels, squad_metrics
-from evalwright.compat.lm_eval.tasks.aggregation import mean
+from evalwright.compat.lm_eval.tasks import labels, squad_metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.errors import TaskError, UnknownName
@@ -142,8 +143,7 @@ def install(roots: Sequence[Path]) -> None:
 
 
 def _modules() -> dict[str, dict[str, Any]]:
-    names = ("Filter", "RegexFilter", "MultiChoiceRegexFilter", "register_filter")
-    base = {name: getattr(filters, name) for name in names}
+    base = {name: getattr(extraction, name) for name in extraction.__all__}
     return {
         "lm_eval": {},
         "lm_eval.utils": {
@@ -154,8 +154,8 @@ def _modules() -> dict[str, dict[str, Any]]:
         },
         "lm_eval.api": {},
         "lm_eval.api.filter": base,
-        "lm_eval.api.registry": {"register_filter": filters.register_filter},
-        "lm_eval.api.metrics": {"metric_max_over_ground_truths": best_over_references, "mean": mean},
+        "lm_eval.api.registry": {"register_filter": extraction.register_filter},
+        "lm_eval.api.metrics": {name: getattr(metrics, name) for name in metrics.__all__},
         "lm_eval.api.instance": _absent("Instance"),
         "lm_eval.api.task": _absent("ConfigurableTask", "Task"),
         "lm_eval.api.group": _absent("Group", "ConfigurableGroup"),
@@ -188,11 +188,6 @@ def detokenized(text: str) -> str:
     for apart, joined in _JOINS:
         text = text.replace(apart, joined)
     return re.sub(r"\s(?<= )(?=['.,])", "", text)
-
-
-def best_over_references(score: Callable[[Any, Any], Any], prediction: Any, references: Sequence[Any]) -> Any:
-    """The highest score of a prediction over several references."""
-    return max(score(prediction, reference) for reference in references)
 
 
 _PACKAGE = "lm_eval.tasks"

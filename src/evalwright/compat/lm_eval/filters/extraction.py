@@ -1,0 +1,10 @@
+"""What scripts and task modules import of `lm_eval.filters.extraction`."""
+
+from evalwright.compat.lm_eval.tasks.filters import (
+    Filter,
+    MultiChoiceRegexFilter,
+    RegexFilter,
+    register_filter,
+)
+
+__all__ = ["Filter", "MultiChoiceRegexFilter", "RegexFilter", "register_filter"]
