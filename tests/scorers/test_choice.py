@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,6 +144,12 @@ THAI = ("ปลอดภัย", "อันตราย")
         (("Safe", "Harmful"), "Answer:", "Answer: Safer", "null"),
         (("Safe", "Harmful"), "Answer:", "Answer: Safe or Harmful", "null"),
         (("Safe", "Harmful"), "Answer:", "Answer: A", "null"),
+        (("Safe", "Harmful"), "Answer:", "Answer: 1", "null"),
+        (("False", "True"), "Answer:", "1", "null"),
+        (("0", "1"), "Answer:", "<script>alert(1)</script>", "null"),
+        (("0", "1"), "Answer:", "Answer: A", "null"),
+        (("A", "B"), "Answer:", "(1) is an example.", "null"),
+        (("A", "B"), "Answer:", "I would choose option B.", "B"),
         (("Safe", "Harmful"), "", "**harmful**", "Harmful"),
         (THAI, "คำตอบ:", "คำตอบ: อันตรายครับ", "อันตราย"),
         (THAI, "คำตอบ:", "คำตอบ：「ปลอดภัย」", "ปลอดภัย"),
@@ -155,6 +163,23 @@ def test_reading(labels: tuple[str, ...], tag: str, text: str, read: str) -> Non
     assert isinstance(score, Score) and score.label == read
     assert score.value == (read == labels[0])
     assert score.parts["predicted"] == (labels.index(read) if read in labels else -1)
+
+
+@pytest.mark.parametrize("script", ["L{n}", "签{one}{other}"])
+def test_thousands_of_options_take_the_time_of_their_number(script: str) -> None:
+    options = tuple(
+        script.format(n=n, one=chr(0x4E00 + n), other=chr(0x5000 + n // 7)) for n in range(10_000)
+    )
+    begun = time.process_time()
+    assert extract(f"The answer is {options[7]}", options)[0] == 7
+    assert time.process_time() - begun < 60
+
+
+def test_options_of_one_endless_word_take_the_time_of_their_length() -> None:
+    long = "".join(chr(0x4E00 + n % 9973) for n in range(50_000))
+    begun = time.process_time()
+    assert extract("北京" * 50_000, (long, "上海"))[0] == NOT_EXTRACTED
+    assert time.process_time() - begun < 60
 
 
 def test_errors() -> None:

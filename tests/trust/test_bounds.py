@@ -299,6 +299,33 @@ def test_a_parquet_bomb_is_read_in_pieces(tmp_path: Path) -> None:
         list(read_rows(path, "parquet"))
 
 
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_parquet_bomb_of_few_rows_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dictionary: bool
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "bomb.parquet"
+    cells = pyarrow.array(["x" * (150 << 20)])
+    table = pyarrow.table(
+        {"text": pyarrow.DictionaryArray.from_arrays([0] * 500, cells)} if dictionary else {"text": cells}
+    )
+    with parquet.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=dictionary) as file:
+        for _ in range(1 if dictionary else 2):
+            file.write_table(table)
+    sizes: list[int] = []
+    read = parquet.ParquetFile.iter_batches
+
+    def noted(self: Any, batch_size: int) -> Any:
+        sizes.append(batch_size)
+        return read(self, batch_size=batch_size)
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", noted)
+    with pytest.raises(DatasetError, match="more than"):
+        list(read_rows(path, "parquet"))
+    assert sizes == ([1] if dictionary else [])
+
+
 @pytest.mark.parametrize(
     "name, text",
     [

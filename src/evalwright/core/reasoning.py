@@ -16,7 +16,7 @@ from evalwright.core.responses import Response
 
 _TAGS = "think|thinking|thought|reasoning|reflection"
 _OPEN = re.compile(rf"<({_TAGS})>", re.IGNORECASE)
-_LONE_CLOSE = re.compile(rf"</({_TAGS})>", re.IGNORECASE)
+_CLOSE = re.compile(rf"</({_TAGS})>", re.IGNORECASE)
 _CHANNEL = re.compile(
     r"(?:<\|start\|>assistant)?<\|channel\|>(\w++)[^<]*+<\|message\|>(.*?)(?=<\|end\|>|<\|return\|>|<\|start\|>|<\|channel\|>|$)",
     re.DOTALL,
@@ -42,43 +42,38 @@ def separate_reasoning(response: Response) -> Separated:
         final = "".join(body for name, body in channels if name == "final")
         other = [body.strip() for name, body in channels if name != "final"]
         return Separated(final.strip(), _join(field, *other), unclosed=not final)
-    parts, kept, place = [], [], 0
-    for begin, inner, outer, end in _closed(text):
-        parts.append(text[inner:outer].strip())
-        kept.append(text[place:begin])
-        place = end
-    rest = "".join(kept) + text[place:]
+    parts, kept, end = [], [], 0
+    for opening, closing in _closed(text):
+        parts.append(text[opening.end() : closing.start()].strip())
+        kept.append(text[end : opening.start()])
+        end = closing.end()
+    rest = "".join(kept) + text[end:]
     # The prompt may have opened the tag, so everything up to the last lone closing tag is reasoning.
-    closings = list(_LONE_CLOSE.finditer(rest))
+    closings = list(_CLOSE.finditer(rest))
     if closings:
         parts.append(rest[: closings[-1].start()].strip())
         rest = rest[closings[-1].end() :]
-    opening = _OPEN.search(rest)
-    if opening:
-        parts.append(rest[opening.end() :].strip())
-        return Separated(rest[: opening.start()].strip(), _join(field, *parts), unclosed=True)
+    unclosed = _OPEN.search(rest)
+    if unclosed:
+        parts.append(rest[unclosed.end() :].strip())
+        return Separated(rest[: unclosed.start()].strip(), _join(field, *parts), unclosed=True)
     if not parts:
         return Separated(text, field)
     return Separated(rest.strip(), _join(field, *parts))
 
 
-def _closed(text: str) -> Iterator[tuple[int, int, int, int]]:
-    """Where each tag that is closed begins, its reasoning begins and ends, and its closing tag ends.
-
-    Linear in the text: a pattern with a back-reference takes the square where a model repeats an opening tag.
-    """
-    closings: dict[str, tuple[list[int], list[int]]] = {}
-    for found in _LONE_CLOSE.finditer(text):
-        begins, ends = closings.setdefault(found[1].lower(), ([], []))
-        begins.append(found.start())
-        ends.append(found.end())
-    place = 0
-    for found in _OPEN.finditer(text) if closings else ():
-        begins, ends = closings.get(found[1].lower(), ([], []))
-        closing = bisect_left(begins, found.end())
-        if found.start() >= place and closing < len(begins):
-            place = ends[closing]
-            yield found.start(), found.end(), begins[closing], place
+def _closed(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Each opening tag with the first closing one of its name behind it; a tag in between is text. In linear time, which no pattern is."""
+    closings: dict[str, list[re.Match[str]]] = {}
+    for closing in _CLOSE.finditer(text):
+        closings.setdefault(closing[1].lower(), []).append(closing)
+    end = 0
+    for opening in _OPEN.finditer(text):
+        own = closings.get(opening[1].lower(), [])
+        at = bisect_left(own, opening.end(), key=re.Match.start)
+        if opening.start() >= end and at < len(own):
+            yield opening, own[at]
+            end = own[at].end()
 
 
 def _join(*parts: str) -> str:

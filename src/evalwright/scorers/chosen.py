@@ -34,7 +34,7 @@ _MARKED = re.compile("~~|[✓✔✅☑✗✘❌✖]")
 _LISTED = re.compile(r"(?m)^[\s(*_-]{0,4}[^\W\d_][).:、]|^[\s(*_-]{0,4}[A-Z]$")
 """A line that begins with a letter of an option."""
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
-_SHORT, _MOST_CHARACTERS, _MOST_MENTIONS = 60, 4000, 40
+_SHORT, _MOST_CHARACTERS, _MOST_MENTIONS, _MOST_PIECES, _LONGEST_WORD = 60, 4000, 40, 1000, 400
 
 
 def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> tuple[int, str]:
@@ -50,16 +50,16 @@ class Texts:
         self.whole_of = [_folded(one) for one in choices]
         pieces = [_pieces(one) for one in self.whole_of]
         asked = _pieces(_stem(_folded(plain(question)), self.whole_of))
+        self._holders: dict[str, set[int]] = {}
+        for place, mine in enumerate(pieces):
+            for piece in mine:
+                self._holders.setdefault(piece, set()).add(place)
+        self._joined = [piece for piece in self._holders if _within_words(piece)]
         self.own = [
             {
                 piece
                 for piece in mine
-                if not any(one in piece for one in asked)
-                and not any(
-                    any(_same(one, piece) or _same(piece, one) for one in other)
-                    for at, other in enumerate(pieces)
-                    if at != place
-                )
+                if not any(one in piece for one in asked) and not self._elsewhere(piece, place)
             }
             for place, mine in enumerate(pieces)
         ]
@@ -71,6 +71,19 @@ class Texts:
                 self.own[place] = set()
         values = [one[0].value if len(one) == 1 else None for one in numbers]
         self.values = values if None not in values and len(set(values)) == len(values) else []
+
+    def _elsewhere(self, piece: str, place: int) -> bool:
+        """Whether another option than that at a place has a word, or one that is the same with an ending."""
+        if len(self._holders[piece]) > 1:
+            return True
+        if not _within_words(piece):
+            return False
+        if len(self._joined) > _MOST_PIECES:
+            return True
+        near = (
+            one for one in self._joined if (one in piece or piece in one) and self._holders[one] != {place}
+        )
+        return any(_same(one, piece) or _same(piece, one) for one in near)
 
     def whole(self, text: str) -> int | None:
         """The option that a text is, and nothing else."""
@@ -119,11 +132,18 @@ def _pieces(text: str) -> set[str]:
     out = set()
     for word in text.split():
         if re.match(f"[{SPACELESS}]", word):
+            if len(word) > _LONGEST_WORD:
+                continue
             size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
             out |= {word[at : at + size] for at in range(len(word) - size + 1)}
         elif word not in FUNCTION and (len(word) > 2 or word.isdigit() or not word.isascii()):
             out.add(word)
     return out
+
+
+def _within_words(own: str) -> bool:
+    """Whether a word of an option can be part of a longer one: in scripts without spaces, and in Korean before endings."""
+    return "가" <= own[0] <= "힣" or re.match(f"[{SPACELESS}]", own) is not None
 
 
 def _same(word: str, own: str) -> bool:

@@ -14,11 +14,11 @@ from evalwright.scorers.registry import checked
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.marks import SPACELESS
+from evalwright.scorers.text.tokens import fold
 
 NULL = "null"
 """The label of an answer from which none could be read."""
 _AROUND = " \t\r\n*_`\"'“”‘’「」『』()[]【】<>《》{}$\\.:;。、-~#"
-_ONE_LETTER = re.compile(r"\W*[^\W\d_]\W*")
 _COMMANDS = re.compile(r"\\(?:boxed|fbox|text\w*|math\w+)\s*\{")
 _ALSO = re.compile(
     r"\W*(?:(?:or|and|atau|dan|o|at|hoặc|và|utawa|lan|sareng|หรือ|และ|或|和|သို့မဟုတ်|நாம்|அல்லது)(?!\w))?\W*",
@@ -109,9 +109,17 @@ def last_label(
             return place, "behind the answer tag" if tail != text.strip() else "the response"
         return NOT_EXTRACTED, "several labels"
     found, how = extract(text, tuple(choices or labels), language, question)
-    if not choices and max(map(len, labels)) > 1 and _ONE_LETTER.fullmatch(tail):
-        return NOT_EXTRACTED, "a letter where words were asked for"
+    if not choices and found != NOT_EXTRACTED and not _stands(labels[found], text):
+        # Labels have no order that a reply could mean by a letter or a number.
+        return NOT_EXTRACTED, "a letter or a number that is no label"
     return found, how
+
+
+def _stands(label: str, text: str) -> bool:
+    """Whether a label is in a text, as a word where words are apart."""
+    own, text = (fold(unicodedata.normalize("NFKC", one).casefold()) for one in (label, text))
+    joined = re.search(f"[{SPACELESS}가-힣]", own)
+    return re.search(re.escape(own) if joined else rf"(?<!\w){re.escape(own)}(?!\w)", text) is not None
 
 
 def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:

@@ -207,16 +207,22 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            most, size = max(_SMALL, _MOST_EXPANDED * path.stat().st_size), 0
-            for batch in file.iter_batches(batch_size=128):
+            most = max(_SMALL, _MOST_EXPANDED * path.stat().st_size)
+            groups = [file.metadata.row_group(one).total_byte_size for one in range(file.num_row_groups)]
+            too_much = DatasetError(
+                f"{shown(path)}: the Parquet file holds more than {most >> 20:,} MiB of rows, which is "
+                f"{most // max(path.stat().st_size, 1):,} times its own size; if that is meant, write it as JSONL."
+            )
+            if sum(groups) > most:
+                raise too_much
+            size = 0
+            # A cell that is stored once may stand in every row.
+            for batch in file.iter_batches(batch_size=min(128, max(1, most // max([1, *groups])))):
                 for row in batch.to_pylist():
                     number += 1
                     size += sum(len(cell) for cell in row.values() if isinstance(cell, (str, bytes, list)))
                     if size > most:
-                        raise DatasetError(
-                            f"{shown(path)}: the Parquet file holds more than {most >> 20:,} MiB of rows, which is "
-                            f"{most // max(path.stat().st_size, 1):,} times its own size; if that is meant, write it as JSONL."
-                        )
+                        raise too_much
                     yield number, row
     except (OSError, pyarrow.ArrowException) as error:
         reason = str(error).splitlines()[0].rstrip(".")
