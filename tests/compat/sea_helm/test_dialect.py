@@ -21,6 +21,7 @@ from evalwright.compat.sea_helm.rows import load_rows, rows_of
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
+    Failure,
     RequestFailed,
     TaskError,
     UnknownName,
@@ -28,7 +29,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer
+from evalwright.core.samples import Answer, Score
 from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
 from evalwright.reports.endings import failure_notes, unscored_sentences
@@ -292,6 +293,32 @@ def test_a_row_of_a_file_with_null_in_its_text_fails_alone_and_is_no_example(tmp
     assert [one.text.split()[-1] for one in asked.prompt] == ["2?", "A", "0?"]
     (published,) = _loaded(root, "colours/id", scoring="published")
     assert published.samples[1].input.endswith("Question: None")
+
+
+def test_an_empty_reply_is_an_answer_as_published_alone(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+
+    async def ask(role: str, request: Request) -> Response:
+        raise RequestFailed(Failure("empty reply", "provider", "nothing", usage={"output_tokens": 7}))
+
+    for scoring in ("published", "corrected"):
+        (task,) = _loaded(root, "colours/id", scoring=scoring)
+        if scoring == "corrected":
+            with pytest.raises(RequestFailed):
+                asyncio.run(task.strategy(task.samples[0], ask, 0))
+            continue
+        answer = asyncio.run(task.strategy(task.samples[0], ask, 0))
+        assert (answer.text, answer.usage.output_tokens) == ("", 7)
+        made = task.scorers[0].function(task.samples[0], answer)
+        assert isinstance(made, Score) and (made.value, made.label) == (0, "null")
+
+
+def test_a_row_of_endless_turns_is_refused(tmp_path: Path) -> None:
+    root = small_tree(tmp_path)
+    row = {**rows(1)[0], "prompts": [{"question": "?"}] * 101}
+    write(root / "seahelm_tasks" / "colours" / "id.jsonl", [row])
+    with pytest.raises(DatasetError, match="101 turns, more than the 100"):
+        _loaded(root, "colours/id")
 
 
 def test_a_list_of_rows_is_read(tmp_path: Path) -> None:

@@ -237,6 +237,26 @@ def test_check_says_what_is_not_whole(capsys: pytest.CaptureFixture[str]) -> Non
     assert "version 1.1, now 1.2" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(
+    ("pattern", "old", "new", "said"),
+    [
+        ("*_colours_tl.jsonl", '"individual_scores": {', '"individual_scores": "x", "z": {', "not scored"),
+        ("*_colours_tl.jsonl", '"responses": [', '"responses": null, "x": [', "failures: colours/tl (6 of 6)"),
+        ("*.json", '"normalized_accuracy": ', '"normalized_accuracy": "1", "x": ', "no number in results"),
+        ("*_colours_tl.jsonl", "", "", "samples twice: colours/tl (6 of 12)"),
+    ],
+)  # fmt: skip
+def test_check_finds_what_an_import_could_not_use(
+    pattern: str, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_results(Path("out") / "acme", "acme/tiny", ["AABBAB"])
+    (file,) = folder.rglob(pattern)
+    text = file.read_text()
+    file.write_text(text.replace(old, new) if old else text * 2)
+    assert main(["runs", "check", "out"]) == 1
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
 def test_check_takes_runs_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     root = write_tree(Path("tree"))
     run = ["run", "sea-helm:mine", "--task-root", str(root), "--model", "scripted/hash", "--quiet", "--name"]

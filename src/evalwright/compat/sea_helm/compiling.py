@@ -36,11 +36,18 @@ from evalwright.compat.sea_helm.rows import (
 )
 from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError, check_known
+from evalwright.core.errors import (
+    ConfigurationError,
+    EmptyReply,
+    Failure,
+    RequestFailed,
+    UsageError,
+    check_known,
+)
 from evalwright.core.images import Image
 from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.strategies.generate import Sampling, SingleDraw
@@ -313,7 +320,15 @@ class Turns:
             except (UsageError, ValueError, TypeError) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
             prompt = base_text(told) if self._task.base else tuple(told)
-            found = await self._asked(prompt, sample, ask, draw)
+            try:
+                found = await self._asked(prompt, sample, ask, draw)
+            except RequestFailed as error:
+                if not self._task.published or error.failure.kind != EmptyReply.kind:
+                    raise
+                # SEA-HELM scores it as an answer.
+                found = Answer(
+                    prompt=prompt, responses=(Response(usage=Usage(**(error.failure.usage or {}))),)
+                )
             replies.append(found.text)
             responses += found.responses
             if len(replies) == len(row["prompts"]) or found.outcome != ANSWERED:

@@ -185,9 +185,9 @@ def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
     responses = answer.responses if answer is not None and record.failure is None else ()
     failure = record.failure or record.score_failures.get(SCORER)
     score = record.scores.get(SCORER) or next(iter(record.scores.values()), None)
-    metric: str = config["metric"]
-    scores = {metric: None if score is None else score.parts.get(metric, score.value)}
-    family = METRICS.get((config["metric_file"], config["metric_class"]), {}).get("family")
+    entry = METRICS.get((config["metric_file"], config["metric_class"]), {})
+    part: str = entry.get("part", config["metric"])
+    scores = {part: None if score is None else score.parts.get(part, score.value)}
     if "logprob" in record.task:  # of 0 to 1, or of 0 to 100, as the second
         probability = score.parts.get("probabilities_accuracy", 100 * score.value) if score else None
         scores["probabilities_accuracy"] = probability
@@ -197,7 +197,7 @@ def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
         **row,
         "conversations": [{"role": one.role, "content": one.text} for one in told],
         **{key: [None] * (len(responses) or 1) for key in _OF_TURNS},
-        "cleaned_responses": ((family not in _OF_LABELS and score.explanation) or score.label)
+        "cleaned_responses": ((entry.get("family") not in _OF_LABELS and score.explanation) or score.label)
         if score
         else None,
         "individual_scores": scores,

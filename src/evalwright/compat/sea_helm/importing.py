@@ -33,6 +33,7 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.secrets import mask_message
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.models.base import fingerprint_of
@@ -229,14 +230,14 @@ class _Task:
             raised = Failure("SEA-HELM's own code raised", "task", f"{why}. The published number is 0.")
         if row is None:
             return replace(empty, failure=raised)
-        answer = _answer(row)
+        answer = answer_of(row)
         if isinstance(answer, Failure):
             self.errors += 1
             return replace(empty, failure=answer)
         score: Any
         try:
             if self.scorer.function is not_scored:
-                score = raised or _recorded(row, self.sea.metric)
+                score = raised or score_of(row, self.sea.metric)
             else:
                 score = self.scorer.function(empty.sample, answer)
         except _BROKEN as wrong:
@@ -322,11 +323,12 @@ def _listed(row: Mapping[str, Any], key: str) -> list[Any]:
     return found if isinstance(found, list) else [] if found is None else [found]
 
 
-def _answer(row: Mapping[str, Any]) -> Answer | Failure:
+def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
     """The reply of each turn; a failure where a turn has an error or no reply."""
     texts, errors = _listed(row, "responses"), [one for one in _listed(row, "errors") if one]
     if errors or not texts or None in texts:
-        return Failure("request failed", "model", str(errors[0]) if errors else "The record has no reply.")
+        why = mask_message(str(errors[0])) if errors else "The record has no reply."
+        return Failure("request failed", "model", why)
     responses = []
     for turn in range(len(texts)):
         counts = mapping(at(_listed(row, "token_usages"), turn))
@@ -342,7 +344,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _recorded(row: Mapping[str, Any], metric: str) -> Score | Failure:
+def score_of(row: Mapping[str, Any], metric: str) -> Score | Failure:
     """What SEA-HELM wrote as the row's individual score, the mean of its turns where it has several."""
     found, said = row.get("individual_scores"), row.get("cleaned_responses")
     parts: dict[str, float] = {}

@@ -18,8 +18,9 @@ from typing import Any
 from evalwright.analysis.run_checks import Checked, in_words
 from evalwright.compat.recording import mapping, nothing_at, number, opened, parsed, read_rows
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
-from evalwright.core.errors import RunError, TaskError
+from evalwright.core.errors import Failure, RunError, TaskError
 from evalwright.core.text import printable
+from evalwright.runs.writer import to_json
 from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import plain, read_document
 
@@ -287,11 +288,18 @@ def _problem(
     most = max([len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))])
     if len(rows) < most:
         return "samples missing", f"{most - len(rows):,} of {most:,}"
-    without = sum("individual_scores" not in row for row in rows)
+    from evalwright.compat.sea_helm.importing import answer_of, score_of
+
+    metric = str(run.config["tasks"][task]["metric"])
+    if errors := sum(isinstance(answer_of(row), Failure) for row in rows):
+        return "failures", f"{errors:,} of {len(rows):,}"
+    without = sum(isinstance(score_of(row, metric), Failure) for row in rows)
     if without or not rows:
         return "not scored", f"{without:,} of {len(rows):,}"
-    if errors := sum(any(one) for row in rows if isinstance(one := row.get("errors"), list)):
-        return "failures", f"{errors:,} of {len(rows):,}"
+    if twice := len(rows) - len({to_json(data_of(row)) for row in rows}):
+        return "samples twice", f"{twice:,} of {len(rows):,}"
+    if run.dated[1] and number(run.numbers(*pair).get(metric)) is None:
+        return "no number in results", ""
     if tree is None:
         return "", ""
     if task not in tree.tasks or language not in tree.languages(task):

@@ -37,7 +37,7 @@ Fetch = Callable[[str], Path]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SHUFFLED, CUISINE = 976843, 3722236
 """The seeds of options: of GPQA and Global-MMLU, and of World Cuisine."""
-_LONGEST_LITERAL = 200_000
+_LONGEST_LITERAL, _MOST_TURNS = 200_000, 100
 _ABSENT = object()
 
 
@@ -288,6 +288,8 @@ def wrong_with(task: SeaTask, row: Row) -> str:
         if len(whole) < len(told) or not any(one.get("role") in ROLES for one in whole):
             return "it has no messages with a `role` and a `content` at `conversations`"
         return ""
+    if len(turns) > _MOST_TURNS:
+        return f"it has {len(turns):,} turns, more than the {_MOST_TURNS} that are asked"
     missing = [name for turn in turns for name in _placeholders(task) if name not in turn]
     return f"it has no '{missing[0]}', which the task's `task_template` asks for" if missing else ""
 
