@@ -25,6 +25,7 @@ from evalwright.runs.score_tables import item_scores
 from evalwright.statistics import Estimate
 from evalwright.statistics.bradley_terry import Ratings as Fitted
 from evalwright.statistics.bradley_terry import Scored, bradley_terry
+from evalwright.tasks.files import failing_as
 
 SCALE, BASE, MEAN = 400.0, 10.0, 1000.0
 """A difference of 400 stands for odds of 10 to 1; the mean rating is 1000."""
@@ -65,10 +66,8 @@ def make_ratings(
     node = overall_node(runs, tasks)
     sizes = {task: one.scores.shape[1] for task, (one, _) in found.items()}
     weights = _weights(node, sizes)
-    try:
+    with failing_as(RunError, "There are no ratings", ValueError):
         made = bradley_terry([found[task][0]._replace(weight=weight) for task, weight in weights.items()])
-    except ValueError as error:
-        raise RunError(f"There are no ratings: {error}.") from error
     unit = SCALE / math.log(BASE)
     counted_in = [found[task] for task in weights]
     n = np.sum([(one.scores == one.scores).sum(axis=1) for one, _ in counted_in], axis=0)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, opened, option, several
 from evalwright.cli.output import print_result
-
-if TYPE_CHECKING:
-    from evalwright.core.tasks import MetricSpec
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.tasks import MetricSpec
 
 
 @click.command()
@@ -47,13 +46,10 @@ def aggregate(run: str, **given: Any) -> int:
 
 def _metric(text: str) -> MetricSpec:
     """`LABEL=METRIC:SCORER`, of which only METRIC must be there."""
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.core.tasks import MetricSpec as Spec
-
     label, equals, rest = text.partition("=")
     kind, colon, scorer = (rest if equals else label).partition(":")
     if not kind or (equals and not label) or (colon and not scorer):
         raise ConfigurationError(
             f"--metric takes [LABEL=]METRIC[:SCORER], such as answer-rate:answered, not '{text}'."
         )
-    return Spec(label if equals else kind, kind, scorer)
+    return MetricSpec(label if equals else kind, kind, scorer)

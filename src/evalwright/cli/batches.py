@@ -8,6 +8,8 @@ import click
 
 from evalwright.cli.options import AS_JSON, HOME
 from evalwright.cli.output import echo, print_json
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import home_folder
 
 
 @click.group()
@@ -20,7 +22,6 @@ def batches() -> None:
 @AS_JSON
 def list_(home: str | None, as_json: bool) -> None:
     """List all batch jobs, newest first. To fetch one, run the command that created it again."""
-    from evalwright.core.private import home_folder
     from evalwright.models.remote.batch.journal import Journal
 
     entries = []
@@ -53,8 +54,6 @@ def list_(home: str | None, as_json: bool) -> None:
 @HOME
 def forget(number: int, home: str | None) -> None:
     """Forget batch NUMBER: its requests may then be sent again, and you pay for its answers although they are lost."""
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.core.private import home_folder
     from evalwright.models.remote.batch.journal import Journal
 
     known = None

@@ -13,6 +13,9 @@ import click
 from evalwright.cli import say
 from evalwright.cli.options import opened, option, several
 from evalwright.cli.output import echo
+from evalwright.core.errors import TaskError
+from evalwright.core.tasks import Task
+from evalwright.tasks.files import failing_as, write_file
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -33,9 +36,7 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
 
     A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is a row.
     """
-    from evalwright.core.errors import TaskError
     from evalwright.tasks.citations import MISSING, bib_text, tex_document
-    from evalwright.tasks.files import write_file
 
     if not tasks and not run:
         raise click.UsageError("Name at least one task, for example gsm8k, or a run with --run.")
@@ -46,14 +47,12 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
     path = Path(output) if output else None
     if path is not None and path.suffix not in (".tex", ".bib"):
         raise click.UsageError(f"--output ends in .tex or .bib, not '{path.suffix}'.")
-    try:
+    with failing_as(TaskError, "The citations cannot be put together", ValueError):
         if path is None:
             echo(tex_document(rows).rstrip())
         else:
             stem = re.sub("[^A-Za-z0-9]", "-", path.stem).strip("-") or "tasks"
             write_file(path, bib_text(rows) if path.suffix == ".bib" else tex_document(rows, stem))
-    except ValueError as error:
-        raise TaskError(f"The citations cannot be put together: {error}.") from None
     missing = [row for row in rows if not row.entries]
     if path is not None:
         echo(f"Written: {path} ({len(rows)} tasks, {len(missing)} without a citation)")
@@ -62,7 +61,6 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
 
 
 def _of_task(name: str) -> Iterator[Cited]:
-    from evalwright.core.tasks import Task
     from evalwright.tasks.citations import cited
     from evalwright.tasks.loading import find_definitions
 

@@ -18,6 +18,7 @@ from evalwright.cli.options import (
     was_typed,
 )
 from evalwright.cli.output import print_result, write_result
+from evalwright.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from evalwright.analysis.gate import Gate, GateRule
@@ -72,7 +73,6 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
-    from evalwright.core.errors import ConfigurationError
     from evalwright.reports.documents.comparison import comparison_document
     from evalwright.reports.documents.several import several_document
 

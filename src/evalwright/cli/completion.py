@@ -16,7 +16,8 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
-from evalwright.cli import COMMANDS, COMPLETE, LazyGroup
+from evalwright.cli import COMMANDS, COMPLETE, LazyGroup, cli
+from evalwright.core.errors import EvalwrightError
 
 
 def task_names(context: click.Context) -> Iterator[str]:
@@ -61,7 +62,6 @@ def plot_kinds(context: click.Context) -> Iterable[str]:
 
 def _rows(context: click.Context, most: int) -> Iterator[dict[str, Any]]:
     """The first samples of the run that was typed; none where it cannot be read."""
-    from evalwright.core.errors import EvalwrightError
     from evalwright.runs.reader import open_run
 
     with suppress(EvalwrightError):
@@ -87,7 +87,6 @@ def sample_keys(context: click.Context) -> Iterator[str]:
 
 def metadata_keys(context: click.Context) -> Iterator[str]:
     """What conditions on the tasks that were typed may begin with: the metadata of their first samples."""
-    from evalwright.core.errors import EvalwrightError
     from evalwright.tasks.loading import load_tasks
 
     for name in context.params.get("tasks") or context.args:
@@ -198,8 +197,6 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": Fi
 
 
 def _of(shell: str) -> ShellComplete:
-    from evalwright.cli import cli
-
     return SHELLS[shell](_Completing("evalwright", params=cli.params), {}, "evalwright", COMPLETE)
 
 

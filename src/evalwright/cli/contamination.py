@@ -8,6 +8,7 @@ import click
 
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, opened, option, several
 from evalwright.cli.output import print_result, write_result
+from evalwright.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -52,7 +53,6 @@ def contamination(runs: tuple[str, ...], **given: Any) -> None:
     code is 0 whatever is found: it is a reason to look closer, not a proof.
     """
     from evalwright.analysis.contamination.report import contamination_report
-    from evalwright.core.errors import ConfigurationError
     from evalwright.reports.documents.contamination import contamination_document
     from evalwright.reports.markdown import to_markdown
 

@@ -12,6 +12,9 @@ import click
 
 from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, flag, option, several
 from evalwright.cli.output import echo
+from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.tasks.files import check_file, read_file, write_file
 
 SUITE = "suite.yaml"
 EXAMPLES = "questions.csv"
@@ -52,8 +55,6 @@ def init(**given: Any) -> None:
 
 def _asked(question: str, default: str, option: str, check: Callable[[str], None]) -> str:
     """A person's answer, asked again while `check` raises an error, so that one wrong answer does not lose those before it."""
-    from evalwright.core.errors import EvalwrightError
-
     wrong: list[click.UsageError] = []
 
     def checked(answer: str) -> str:
@@ -87,7 +88,6 @@ def _check_task(task: str, given: Mapping[str, Any]) -> None:
 
 def _check_models(names: Sequence[str]) -> None:
     """Raise UnknownName for a model whose provider there is not, and for a demonstration model that there is not."""
-    from evalwright.core.errors import UnknownName
     from evalwright.models.local.demo import check_demo_name
     from evalwright.models.registry import parse_name, providers
 
@@ -142,7 +142,6 @@ def _from_hub(definition: Any) -> bool:
 def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[str, list[str]]:
     """The task file of a person's data file, and the extras that reading it needs; what is to be written is put into `made`."""
     from evalwright.cli.arguments import judge_settings
-    from evalwright.core.errors import ConfigurationError, UnknownName
     from evalwright.reports.starter import EXAMPLE, task_text
     from evalwright.tasks.data_files import columns_of, data_file_task
     from evalwright.tasks.datasets.formats import SUFFIXES
@@ -178,7 +177,6 @@ def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[st
 
 def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) -> str:
     from evalwright.cli.publishing import extras_of, keys_of
-    from evalwright.evaluation.configuration import Configuration, ModelSpec
     from evalwright.reports.workflow import Publication, workflow
 
     configuration = Configuration(models=tuple(map(ModelSpec, models)))
@@ -199,9 +197,7 @@ def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) ->
 
 def _write(files: Mapping[str, str], replace: bool) -> None:
     """Write all of them, or none where one is there already and is not to be replaced."""
-    from evalwright.core.errors import ConfigurationError
     from evalwright.reports.starter import EXAMPLE
-    from evalwright.tasks.files import check_file, read_file, write_file
 
     for path in files:
         check_file(Path(path))

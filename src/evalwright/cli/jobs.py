@@ -8,7 +8,9 @@ import click
 
 from evalwright.cli.options import option, several
 from evalwright.cli.output import write_result
-from evalwright.reports.jobs import SYSTEMS
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.secrets import masked_arguments
+from evalwright.reports.jobs import SYSTEMS, Jobs, job_file
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -27,9 +29,6 @@ from evalwright.reports.jobs import SYSTEMS
 @option("--into", "FILE", "Write the file, in place of printing it.")
 def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
     """Print job files that run an evaluation in shards and merge them: evalwright jobs slurm --shards 8 -- run TASK --model M --name NAME"""
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.reports.jobs import Jobs, job_file
-
     kubernetes = system == "kubernetes"
     if kubernetes and not given["image"]:
         raise ConfigurationError("Kubernetes needs an image that has evalwright in it: name it with --image.")
@@ -57,8 +56,6 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
     """The name of the evaluation, what its command must say too, and the arguments of the merge. Raises what the command would."""
     from evalwright.cli.arguments import key_values
     from evalwright.cli.run import run
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.core.secrets import masked_arguments
     from evalwright.runs.writer import check_run_name
 
     if command[0] != "run":

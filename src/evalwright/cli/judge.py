@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, opened, option, several, together
 from evalwright.cli.output import echo, print_json, print_result, write_result
+from evalwright.core.errors import ConfigurationError
+from evalwright.tasks.files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
@@ -79,7 +82,6 @@ def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) 
     )
     from evalwright.analysis.judge_validation.chosen import beside_chosen, chosen_by_hand
     from evalwright.analysis.judge_validation.labels import read_label_files
-    from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, chosen_document, difference_document
 
     first, *second = opened(*filter(None, (run, run2)))
@@ -165,9 +167,7 @@ def _draw(
     """Draw a set, write its table or page, and keep the set beside its runs."""
     from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set, sheet_rows
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
-    from evalwright.core.errors import ConfigurationError
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
-    from evalwright.tasks.files import write_file
 
     runs = opened(*(name for name in (run, run2) if name is not None))
     if len({one.folder.resolve() for one in runs}) < len(runs):
@@ -208,8 +208,6 @@ def _draw(
 
 def _check_free(files: dict[str, str | None], command: str) -> None:
     """No file that may hold somebody's labels is overwritten."""
-    from evalwright.core.errors import ConfigurationError
-
     for name in files.values():
         if name and Path(name).exists():
             raise ConfigurationError(

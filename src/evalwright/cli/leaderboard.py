@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.options import (
     AS_JSON,
     METRIC,
@@ -73,7 +74,6 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board
-    from evalwright.cli import say
     from evalwright.reports.documents.board import board_document
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture

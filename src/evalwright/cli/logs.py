@@ -9,6 +9,10 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from evalwright.cli.options import flag, option, together
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.secrets import mask
+from evalwright.reports.text import inert
+from evalwright.tasks.files import failing_as
 
 LOGGING = together(
     flag("--verbose", "Also show retries, failures and what libraries say."),
@@ -33,9 +37,6 @@ class _File(logging.StreamHandler[TextIOWrapper]):
     """Writes records to a file, a line each, without secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
-        from evalwright.core.secrets import mask
-        from evalwright.reports.text import inert
-
         return inert(mask(super().format(record)))
 
 
@@ -63,14 +64,8 @@ def logged(verbose: bool, file: str | None, tell: Callable[[str], None]) -> Iter
 
 
 def _opened(path: Path) -> _File:
-    from evalwright.core.errors import ConfigurationError
-
-    try:
+    with failing_as(ConfigurationError, f"The log file '{path}' cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         handler = _File(path.open("a", encoding="utf-8", errors="backslashreplace"))
-    except OSError as error:
-        raise ConfigurationError(
-            f"The log file '{path}' cannot be written: {error.strerror or error}."
-        ) from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     return handler

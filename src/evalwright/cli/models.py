@@ -10,6 +10,9 @@ import click
 
 from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, flag, only_with, option, several
 from evalwright.cli.output import echo, print_json
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import home_folder
+from evalwright.core.requests import Generate, Message, Prompt
 
 
 @click.group()
@@ -76,7 +79,6 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def _has_key(variables: tuple[str, ...]) -> bool:
-    from evalwright.core.errors import ConfigurationError
     from evalwright.models.remote.keys import find_key
 
     try:
@@ -202,8 +204,6 @@ def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) 
 
 
 def _ask(model: object, text: str) -> str:
-    from evalwright.core.private import home_folder
-    from evalwright.core.requests import Generate, Message, Prompt
     from evalwright.engine.engine import Engine
     from evalwright.engine.opening import open_store
     from evalwright.evaluation.running import run_blocking

@@ -10,6 +10,7 @@ import click
 from evalwright.cli import conclude, options
 from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
+from evalwright.evaluation.configuration import ModelSpec
 
 
 @click.command()
@@ -42,7 +43,6 @@ def plan(**given: Any) -> int:
     from evalwright.analysis.power.settings import read_assumptions, read_prices
     from evalwright.api import plan as make_plan
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
-    from evalwright.evaluation.configuration import ModelSpec
     from evalwright.reports.documents.plan import plan_document
     from evalwright.reports.progress import TerminalProgress
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.options import METRIC, RUNS_FOLDER, opened, option
+from evalwright.tasks.files import write_file
 
 
 @click.command()
@@ -23,10 +25,8 @@ def plot(kind: str, runs: tuple[str, ...], metric: str | None, into: str, title:
     KIND is scores, differences, cost, latency, date (a score against these), length (of the answers), calibration
     or agreement (of judges).
     """
-    from evalwright.cli import say
     from evalwright.reports.figures import figure
     from evalwright.reports.plot import check_plot
-    from evalwright.tasks.files import write_file
 
     suffix = check_plot(into)
     drawn = figure(kind, opened(*runs), suffix, title, metric)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli import say
 from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.tasks.files import read_file, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
@@ -30,7 +32,6 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
     runs: those of the board, in the same order.
     """
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
-    from evalwright.tasks.files import write_file
 
     _check_distinct(given)
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
@@ -122,7 +123,6 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
     from evalwright.reports.markdown import escape, to_markdown
     from evalwright.reports.markers import put_between
     from evalwright.reports.model_pages import link_to
-    from evalwright.tasks.files import read_file
 
     file = Path(given["into"])
     plots = sorted(given["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
@@ -139,10 +139,8 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
 
 def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     """Write the workflow file. Raises UsageError or ConfigurationError for what it cannot be made of."""
-    from evalwright.cli import say
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.reports.workflow import Publication, workflow
-    from evalwright.tasks.files import write_file
 
     if runs:
         raise click.UsageError("--workflow takes no RUNS: the workflow makes them, from --config.")

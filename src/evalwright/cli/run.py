@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli import options
+from evalwright.cli import conclude, options, say
 from evalwright.cli.logs import LOGGING, logged
 from evalwright.cli.options import flag, option, several
 from evalwright.cli.output import print_result
+from evalwright.core.errors import EvalwrightError
+from evalwright.evaluation.configuration import ModelSpec
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -78,7 +80,6 @@ def run(**given: Any) -> int:
     Responses are cached: to resume after an interruption, or to retry only what failed, run the same command again.
     """
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
-    from evalwright.evaluation.configuration import ModelSpec
     from evalwright.evaluation.configuration_file import configuration_from
     from evalwright.evaluation.processes import check_one_process
 
@@ -117,7 +118,6 @@ def _place(given: dict[str, Any]) -> Any:
 
 def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.analysis.board import make_board
-    from evalwright.cli import conclude, say
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
     from evalwright.reports.endings import unscored_sentences
@@ -153,7 +153,6 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
 def _verdict(runs: Sequence[Run]) -> str:
     """Of two runs, which is better and by how much, in a sentence; "" where they cannot be compared, or where stopping rules say it."""
     from evalwright.analysis.comparison import compare_runs
-    from evalwright.core.errors import EvalwrightError
     from evalwright.reports.conclusions import verdict
 
     with suppress(EvalwrightError):

@@ -14,6 +14,8 @@ from evalwright.cli import conclude, say
 from evalwright.cli.foreign import CHECKERS
 from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, root_options, several
 from evalwright.cli.output import echo, print_json, print_result
+from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.tasks.files import write_file
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -29,7 +31,6 @@ def runs() -> None:
 @AS_JSON
 def list_(runs_folder: str, as_json: bool) -> None:
     """List the runs of a folder, oldest first."""
-    from evalwright.core.errors import ConfigurationError
     from evalwright.reports import terminal
     from evalwright.reports.documents.run import runs_document
     from evalwright.runs.reader import list_runs
@@ -170,7 +171,6 @@ def index(runs_folder: str, check: bool) -> int:
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
-    from evalwright.tasks.files import write_file
 
     place = Path(runs_folder)
     found = index_of(place)
@@ -218,7 +218,6 @@ def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], 
 def _check_records(run: Run) -> None:
     """Raise RunError where the records are not what they should be."""
     from evalwright.analysis.run_checks import RecordFaults
-    from evalwright.core.errors import RunError
 
     faults = RecordFaults(run)
     for _, row in run.lines():

@@ -21,6 +21,7 @@ from evalwright.cli.options import (
     several,
 )
 from evalwright.cli.output import print_result
+from evalwright.core.errors import UnknownName
 
 
 @click.command()
@@ -44,7 +45,6 @@ from evalwright.cli.output import print_result
 def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
     from evalwright.cli import arguments, conclude
-    from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences

@@ -15,6 +15,8 @@ import click
 from evalwright.analysis.words import counted
 from evalwright.cli.options import AS_JSON, HOME, Finite, flag, option
 from evalwright.cli.output import echo, print_json
+from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
+from evalwright.core.private import home_folder, open_private
 
 if TYPE_CHECKING:
     from evalwright.engine.database import Database
@@ -119,8 +121,6 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
     """Delete responses by model or age. What was sent and paid stays in the ledger."""
     if model is None and older_than is None:
         raise click.UsageError("Say which responses to delete: --model, --older-than, or both.")
-    from evalwright.core.errors import UnknownName
-
     with _opened(home) as database:
         before = (database.now() if older_than else time.time() + 1e9) - 86400 * (older_than or 0.0)
         found = 0
@@ -160,8 +160,6 @@ def prune(home: str | None, model: str | None, older_than: float | None, yes: bo
 @HOME
 def export(file: Path, home: str | None) -> int:
     """Write all responses to FILE as lines of JSON; compressed where its name ends with .gz."""
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.core.private import open_private
     from evalwright.engine.exchange import unreadable, write_lines
 
     if file.exists():
@@ -186,7 +184,6 @@ def export(file: Path, home: str | None) -> int:
 @HOME
 def import_(files: tuple[Path, ...], home: str | None) -> None:
     """Add the responses of exported FILES. What is stored already stays as it is."""
-    from evalwright.core.errors import ConfigurationError
     from evalwright.engine.exchange import read_lines, unreadable
 
     with _opened(home, new=True) as database:
@@ -226,7 +223,6 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
 @contextmanager
 def _opened(home: str | None, *, new: bool = False) -> Iterator[Database]:
     """The store that the command is about. new: it may be made."""
-    from evalwright.core.private import home_folder
     from evalwright.engine.opening import where
 
     with _database(where(home_folder(home)), new=new) as database:
@@ -235,7 +231,6 @@ def _opened(home: str | None, *, new: bool = False) -> Iterator[Database]:
 
 @contextmanager
 def _database(place: str | Path, *, new: bool) -> Iterator[Database]:
-    from evalwright.core.errors import EvalwrightError
     from evalwright.engine.opening import open_database
 
     database = open_database(place, new=new)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, flag, option, several
 from evalwright.cli.output import echo, print_json, print_result
-
-if TYPE_CHECKING:
-    from evalwright.core.tasks import Task
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import home_folder
+from evalwright.core.tasks import Task
 
 
 @click.command()
@@ -39,10 +40,7 @@ def rewrite(task: str, **given: Any) -> int:
     """
     from evalwright.analysis.contamination import by_model
     from evalwright.analysis.contamination.rewriting import only_definition, write_rewrites
-    from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.core.private import home_folder
     from evalwright.models.registry import open_model
     from evalwright.tasks.loading import find_definitions, load_task
 
@@ -100,7 +98,6 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 def _check_prompts(original: Task, made: Task, into: Path) -> None:
     """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was rewritten."""
     from evalwright.analysis.task_checks.material import preview
-    from evalwright.core.errors import ConfigurationError
 
     places = {sample.id: place for place, sample in enumerate(original.samples)}
     for place, sample in enumerate(made.samples):

@@ -21,6 +21,10 @@ from evalwright.cli.options import (
 )
 from evalwright.cli.output import echo, print_json
 from evalwright.cli.task_files import diff, rewrite
+from evalwright.core.errors import ConfigurationError, DatasetError, UnknownName
+from evalwright.core.plain import plain_fields
+from evalwright.tasks import dialects
+from evalwright.tasks.dialects import check_used
 
 if TYPE_CHECKING:
     from evalwright.analysis.task_checks.examining import Examined
@@ -69,8 +73,6 @@ def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> Non
 
 def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> None:
     from pathlib import Path
-
-    from evalwright.tasks import dialects
 
     folders = tuple(map(Path, roots))
     found = [
@@ -178,8 +180,6 @@ def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     from evalwright.analysis.task_checks.examining import Examined, examine
     from evalwright.analysis.task_checks.findings import Finding
     from evalwright.cli.arguments import load_plugins
-    from evalwright.core.errors import DatasetError
-    from evalwright.core.plain import plain_fields
 
     only_with(runs_folder="run_name")
     load_plugins(given["plugins"])
@@ -213,7 +213,6 @@ def _show_examined(examined: Examined) -> None:
 def _model(given: Mapping[str, Any]) -> Model | None:
     """The model that --model names."""
     from evalwright.cli.arguments import key_values
-    from evalwright.core.errors import ConfigurationError
     from evalwright.models.registry import open_model
 
     arguments = key_values(given["arguments"], "-M")
@@ -225,7 +224,6 @@ def _model(given: Mapping[str, Any]) -> Model | None:
 def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> list[Task]:
     from evalwright.cli.arguments import dialect_settings, key_values
     from evalwright.tasks.data_files import as_data_file
-    from evalwright.tasks.dialects import check_used
     from evalwright.tasks.loading import load_tasks
 
     chat = model is not None and "chat" in model.abilities
@@ -255,8 +253,6 @@ def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]
         (task, names.index(sample_id)) for task, names in zip(tasks, ids, strict=True) if sample_id in names
     ]
     if not found:
-        from evalwright.core.errors import UnknownName
-
         named = " and ".join(f"'{task.name}'" for task in tasks)
         raise UnknownName(f"sample of {named}", sample_id, [name for names in ids for name in names])
     return found

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
@@ -28,7 +28,7 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name
 from evalwright.tasks.dialects import SCORINGS
-from evalwright.tasks.files import place_of
+from evalwright.tasks.files import failing_as, place_of
 
 UNKNOWN: dict[str, Any] = {
     "python": "unknown",
@@ -46,20 +46,13 @@ UNKNOWN: dict[str, Any] = {
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
     """A file of somebody else's. Raises RunError where it cannot be read."""
-    try:
-        with ordinary(path).open("rb") as file:
-            yield file
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    with failing_as(RunError, f"{path} cannot be read"), ordinary(path).open("rb") as file:
+        yield file
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """Around what writes there. Raises RunError where it cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise RunError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    return failing_as(RunError, f"'{path}' cannot be written")
 
 
 @contextmanager

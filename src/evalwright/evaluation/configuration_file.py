@@ -23,15 +23,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.core.private import ordinary
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
-from evalwright.tasks.files import is_within
+from evalwright.tasks.files import is_within, read_json
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
@@ -117,12 +115,7 @@ def _opened(path: Path) -> _Reader:
 
 
 def _from_json(path: Path) -> Any:
-    try:
-        data = from_json(ordinary(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"The configuration '{path}' cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise ConfigurationError(f"{path} is not valid JSON: {error}.") from error
+    data = read_json(path, ConfigurationError, f"The configuration '{path}'")
     return data.get("configuration", data) if isinstance(data, dict) else data
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.registry import Registry, positional_count
+from evalwright.statistics import Estimate
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from evalwright.core.tasks import MetricSpec
-    from evalwright.statistics import Estimate
 
 
 _TABLE: dict[str, dict[str, Any]] = tomllib.loads(
@@ -253,8 +253,6 @@ def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None)
 
 def nothing_scored(column: Column, level: float, why: str = "no interval: nothing was scored") -> Estimate:
     """The estimate over no scores: every number nan, with what failed counted."""
-    from evalwright.statistics import Estimate
-
     return Estimate(nan, nan, nan, level, 0, column.n_failed, None, None, why)
 
 

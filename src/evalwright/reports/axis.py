@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from evalwright.reports.numbers import Unit
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True)

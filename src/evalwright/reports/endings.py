@@ -7,15 +7,13 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.analysis.words import counted
 from evalwright.core.errors import Failure, RunError
 from evalwright.core.outcomes import CUT, FILTERED, NO_ANSWER, REFUSED
+from evalwright.runs.reader import Run
 from evalwright.runs.results import unscored
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
 
 AGAIN = "Run the same command again: only what failed is sent."
 

@@ -15,6 +15,7 @@ from unicodedata import category
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import key_in
+from evalwright.tasks.files import failing_as
 
 SYSTEMS = ("slurm", "pbs", "kubernetes")
 
@@ -86,10 +87,8 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _words(option: str) -> list[str]:
-    try:
+    with failing_as(ConfigurationError, f"--option {option!r} cannot be read as a shell would", ValueError):
         return shlex.split(option)
-    except ValueError as error:
-        raise ConfigurationError(f"--option {option!r} cannot be read as a shell would: {error}.") from error
 
 
 def _limits(options: Sequence[str]) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evalwright.analysis.words import count as count
 from evalwright.analysis.words import counted as counted
@@ -17,9 +17,7 @@ from evalwright.analysis.words import duration as duration
 from evalwright.analysis.words import few_clusters as few_clusters
 from evalwright.analysis.words import plural as plural
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 NOTHING = "n/a"
 

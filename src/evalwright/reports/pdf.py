@@ -10,16 +10,14 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.reports import document as doc
+from evalwright.reports.axis import Axis
 from evalwright.reports.markdown import cell_text
 from evalwright.reports.plot import INK, LINE, QUIET, Fonts, fixed_settings
 from evalwright.reports.text import inert, inert_lines
-
-if TYPE_CHECKING:
-    from evalwright.reports.axis import Axis
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 WIDTH, HEIGHT, MARGIN = 11.69, 8.27, 0.55
 ROOM = WIDTH - 2 * MARGIN

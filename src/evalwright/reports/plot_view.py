@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.words import listed
@@ -13,9 +13,7 @@ from evalwright.reports import numbers
 from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, metric_of, score_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 BEST = 25
 """Models in a picture, unless something else is asked."""

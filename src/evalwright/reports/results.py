@@ -31,10 +31,13 @@ from evalwright.reports.html import to_html, to_notebook
 from evalwright.reports.latex import to_latex
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.pdf import to_pdf
+from evalwright.reports.plot import check_plot, draw_for_reader, draw_plot
 from evalwright.reports.plot_view import PlotRow, PlotView, difference_bar, plot_view, score_bar
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
+from evalwright.runs.writer import to_json
+from evalwright.tasks.files import write_file
 
 MOST_ROWS = 30
 """Rows that a notebook shows of a table; reports and frames have all."""
@@ -68,8 +71,6 @@ class Picture:
 
     def save(self, file: str | Path) -> Path:
         """Write it, by the name's ending. Raises ConfigurationError."""
-        from evalwright.reports.plot import check_plot, draw_plot
-
         return _written(file, draw_plot(self.view, check_plot(str(file))))
 
     def __str__(self) -> str:
@@ -78,8 +79,6 @@ class Picture:
     def _repr_html_(self) -> str:
         from base64 import b64encode
         from html import escape
-
-        from evalwright.reports.plot import draw_for_reader
 
         data = b64encode(draw_for_reader(self.view)).decode()
         shown = escape(inert(str(self)))
@@ -128,8 +127,6 @@ def frame(result: Any, library: str | None) -> Any:
 
 def picture(result: Any) -> Picture:
     """The result drawn. Raises MissingExtra without matplotlib, ConfigurationError where there is nothing to draw."""
-    from evalwright.reports.plot import check_plot
-
     check_plot("result.svg")
     return Picture(_form(result).drawn(result))
 
@@ -149,8 +146,6 @@ def save(result: Any, file: str | Path) -> Path:
     if suffix == ".csv":
         return _written(file, csv_of(form.rows(result)))
     if suffix == ".json":
-        from evalwright.runs.writer import to_json
-
         return _written(file, to_json(form.data(result), indent=2) + "\n")
     raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}, .json, .csv, .svg or .png.")
 
@@ -160,8 +155,6 @@ def _form(result: Any) -> Form:
 
 
 def _written(file: str | Path, data: str | bytes) -> Path:
-    from evalwright.tasks.files import write_file
-
     write_file(Path(file), data)
     return Path(file)
 

@@ -20,12 +20,11 @@ from evalwright.metrics.registry import Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
 from evalwright.runs.scores import NAN, sample_content
+from evalwright.statistics import Estimate
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from evalwright.statistics import Estimate
 
 MOST_LABELS = 1000
 """Labels of one scorer that are told apart; with more they are no classes."""
@@ -263,8 +262,6 @@ def _computed(spec: MetricSpec, column: Column) -> Estimate:
     try:
         return spec.function(column) if spec.function else compute(spec.kind, column, spec.options)
     except Exception as error:
-        from evalwright.statistics import Estimate
-
         return Estimate.none(f"no number: {reason_of(error)}", column.n_failed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.metrics.registry import BOUNDED, metric_range
@@ -13,10 +13,8 @@ from evalwright.metrics.tree import Node, read_tree
 from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.runs.score_tables import ScoreTable, means_of
+from evalwright.statistics import Estimate
 from evalwright.tasks.dialects import Averaged, Group, dialect, is_dialect
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
 
 Records = Sequence[Mapping[str, Any]]
 """Tasks as in `run.json`."""

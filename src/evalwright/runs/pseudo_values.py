@@ -23,13 +23,12 @@ from evalwright.runs.reader import Run
 from evalwright.runs.records import record_from
 from evalwright.runs.results import MetricResult
 from evalwright.runs.scores import read_rows
+from evalwright.statistics import Estimate
 from evalwright.tasks.dialects import dialect_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from evalwright.statistics import Estimate
 
 SAME = 1e-6
 """Up to here, of 1 or of a larger number, two numbers are one."""
@@ -103,8 +102,6 @@ class Record:
         is -1 outside of the part.
         """
         import numpy as np
-
-        from evalwright.statistics import Estimate
 
         own = np.searchsorted(keys, np.frombuffer(self.tally.keys, np.int64))
         places = own if places is None else places[own]

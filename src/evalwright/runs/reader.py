@@ -11,7 +11,7 @@ import io
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from evalwright.core.text import printable
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
+from evalwright.tasks.files import failing_as, read_json
 
 _RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "samples"}
 _LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
@@ -137,13 +138,10 @@ class Run(Shown):
     def lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
         """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
         path = self.samples_file
-        try:
-            with _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
-                for number, line in enumerate(lines, 1):
-                    yield line, row_of(line, f"{path}, line {number}")
-                self._check(path, file)
-        except OSError as error:
-            raise self._unreadable(path, error) from error
+        with self._reading(path), _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
+            for number, line in enumerate(lines, 1):
+                yield line, row_of(line, f"{path}, line {number}")
+            self._check(path, file)
 
     @property
     def samples_file(self) -> Path:
@@ -155,13 +153,10 @@ class Run(Shown):
     def verify(self) -> None:
         """Raise RunError if the samples file is not the one that `run.json` describes, where it says which."""
         path = self.samples_file
-        try:
-            with _Hashed(ordinary(path)) as file:
-                if file.version not in self._verified:
-                    file.read_all()
-                    self._check(path, file)
-        except OSError as error:
-            raise self._unreadable(path, error) from error
+        with self._reading(path), _Hashed(ordinary(path)) as file:
+            if file.version not in self._verified:
+                file.read_all()
+                self._check(path, file)
 
     def _check(self, path: Path, file: _Hashed) -> None:
         """Compare the hash of a file that was read to its end."""
@@ -173,8 +168,8 @@ class Run(Shown):
             )
         self._verified.add(file.version)
 
-    def _unreadable(self, path: Path, error: OSError) -> RunError:
-        return RunError(f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}.")
+    def _reading(self, path: Path) -> AbstractContextManager[None]:
+        return failing_as(RunError, f"The samples of run '{self.id}' cannot be read: {path}")
 
 
 _BLOCK = 1 << 20
@@ -269,12 +264,7 @@ def list_runs(folder: Path | None, damaged: dict[Path, str] | None = None) -> li
 
 
 def _read(file: Path) -> Run:
-    try:
-        data = from_json(ordinary(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunError(f"{file} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise RunError(f"{file} is not valid JSON: {error}.") from error
+    data = read_json(file, RunError, str(file))
     if not isinstance(data, dict) or not isinstance(data.get("schema"), int):
         raise RunError(f"{file} is not the record of an Evalwright run.")
     if data["schema"] > SCHEMA_VERSION:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.core.outcomes import NO_ANSWER, WORDS
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.metrics.tree import AVERAGES, Node, coverage
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +40,6 @@ class MetricResult:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MetricResult:
         """The inverse of `as_dict`. Raises ValueError for a value that is no number."""
-        from evalwright.statistics import Estimate
-
         names = ("label", "kind", "scorer", "lower_is_better")
         fields = {key: value for key, value in data.items() if key not in names}
         for name in ("value", "low", "high"):

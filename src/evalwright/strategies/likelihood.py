@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Failure, RequestFailed
@@ -13,9 +12,7 @@ from evalwright.core.requests import Ability, Classify, LogLikelihood, RollingLo
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET, answer_from, log_likelihood_of
-
-if TYPE_CHECKING:
-    from evalwright.strategies.registry import Setup
+from evalwright.strategies.registry import Setup
 
 
 class ChooseByLikelihood:

@@ -14,14 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, TaskError
+from evalwright.core.tasks import Task
 from evalwright.tasks.entry_points import offered
 from evalwright.tasks.names import RULE, is_name
-
-if TYPE_CHECKING:
-    from evalwright.core.tasks import Task
 
 TaskFunction = Callable[..., "Task | Mapping[str, Any]"]
 Function = TypeVar("Function", bound=TaskFunction)

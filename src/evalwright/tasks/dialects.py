@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.metrics.tree import Node
+from evalwright.statistics import Estimate
 from evalwright.tasks.entry_points import offered
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
 
 DIALECTS = {
     "lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT",

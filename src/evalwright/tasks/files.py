@@ -5,12 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.bounded import from_json
+from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.private import open_private, ordinary
 from evalwright.core.secrets import mask
 from evalwright.core.text import printable
+
+_UNUSABLE = (OSError, ValueError)  # a name with a null character is a ValueError
 
 
 def place_of(path: Path) -> Path:
@@ -73,15 +79,13 @@ def write_text(path: Path, text: str, *, private: bool = False) -> bool:
 
 def write_file(path: Path, data: bytes | str) -> bool:
     """Write a file that a person named, as `write_bytes` does. Raises ConfigurationError with a sentence."""
-    try:
+    with failing_as(ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE):
         return write_text(path, data) if isinstance(data, str) else write_bytes(path, data)
-    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
-        raise ConfigurationError(f"'{printable(str(path))}' cannot be written: {_why(error)}.") from error
 
 
 def check_file(path: Path) -> None:
     """Raise ConfigurationError, as `write_file` would, where a file cannot be written; nothing is made."""
-    try:
+    with failing_as(ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE):
         real = place_of(path)
         folder = next(one for one in real.parents if one.exists())
         if real.is_dir():
@@ -90,17 +94,27 @@ def check_file(path: Path) -> None:
             raise NotADirectoryError(errno.ENOTDIR, f"'{folder.name}' is not a folder")
         if not os.access(folder, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"'{printable(str(path))}' cannot be written: {_why(error)}.") from error
 
 
 def read_file(path: Path) -> bytes:
     """The bytes of a file that a person named, none where there is no file. Raises ConfigurationError with a sentence."""
-    try:
+    with failing_as(ConfigurationError, f"'{printable(str(path))}' cannot be read", _UNUSABLE):
         return ordinary(path).read_bytes() if path.exists() else b""
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"'{printable(str(path))}' cannot be read: {_why(error)}.") from error
 
 
-def _why(error: OSError | ValueError) -> str:
-    return getattr(error, "strerror", None) or str(error)
+@contextmanager
+def failing_as(
+    kind: type[EvalwrightError], said: str, caught: type[Exception] | tuple[type[Exception], ...] = OSError
+) -> Iterator[None]:
+    """Around what may fail so: what is caught becomes an error of that kind, in which the reason follows what is said."""
+    try:
+        yield
+    except caught as error:
+        raise kind(f"{said}: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def read_json(path: Path, kind: type[EvalwrightError], called: str) -> Any:
+    """What a file of JSON says. Raises that kind of error, in which the file is called so where it cannot be read."""
+    broken = failing_as(kind, f"{path} is not valid JSON", ValueError)
+    with failing_as(kind, f"{called} cannot be read"), broken:
+        return from_json(ordinary(path).read_text(encoding="utf-8"))

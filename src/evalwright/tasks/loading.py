@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.tasks import Task
-from evalwright.tasks import dialects
+from evalwright.tasks import decorator, dialects
 from evalwright.tasks.data_files import as_data_file, data_file_task
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
@@ -145,8 +145,6 @@ def find_definitions(
     if (data := as_data_file(name)) is not None:
         rest = {key: value for key, value in nested(overrides or {}).items() if key != "columns"}
         return list(definitions_of(data_file_task(data, overrides), base=Path.cwd(), overrides=rest))
-    from evalwright.tasks import decorator
-
     registered = decorator.find(name)
     if registered is None:
         index = TaskIndex(folders)

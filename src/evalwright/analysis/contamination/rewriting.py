@@ -20,7 +20,7 @@ from evalwright.analysis.contamination.items import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition
-from evalwright.tasks.files import write_text
+from evalwright.tasks.files import failing_as, write_text
 from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.yaml_files import plain
 
@@ -53,12 +53,10 @@ def write_rewrites(
     value = _file(found, task, definition, title, data.name, into.parent)
     first = {key: value[key] for key in ("task", "version", "description", "dataset", "sample")}
     text = yaml.safe_dump(plain({**first, **value}), sort_keys=False, allow_unicode=True, width=120)
-    try:
+    with failing_as(ConfigurationError, f"'{into}' cannot be written"):
         into.parent.mkdir(parents=True, exist_ok=True)
         write_text(data, "\n".join([*lines, ""]))
         write_text(into, text)
-    except OSError as error:
-        raise ConfigurationError(f"'{into}' cannot be written: {error.strerror}.") from error
     return data
 
 

@@ -27,6 +27,7 @@ from evalwright.statistics import (
     corrected_mean,
     mean_interval,
 )
+from evalwright.tasks.files import failing_as
 
 SCHEMA = 1
 
@@ -150,10 +151,8 @@ def alone_and_corrected(
     score: Callable[..., JudgeCorrection], nothing: str
 ) -> tuple[JudgeCorrection, JudgeCorrection]:
     """The score by labels alone (judge weight 0) and corrected. Raises ConfigurationError; `nothing`: without any label."""
-    try:
+    with failing_as(ConfigurationError, "These labels are not enough", ValueError):
         alone, corrected = score(judge_weight=0.0), score()
-    except ValueError as error:
-        raise ConfigurationError(f"These labels are not enough: {error}.") from error
     if not corrected.n_labels:
         raise ConfigurationError(nothing)
     return alone, corrected
@@ -209,10 +208,8 @@ def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
     """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all. Raises RunError."""
     safe = "".join(char if char.isalnum() or char in "._+-" else "-" for char in name).strip(".-") or "scorer"
     path = run.folder / f"calibration-{safe[:100]}.json"
-    try:
+    with failing_as(RunError, f"'{path}' cannot be written"):
         write_json(path, found)
-    except OSError as error:
-        raise RunError(f"'{path}' cannot be written: {error.strerror}.") from error
     return path
 
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts, shown_answer
-from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 from evalwright.statistics import draw_labelling_set
 from evalwright.statistics.labelling import Design
+from evalwright.tasks.files import failing_as, read_json
 
 USUAL_SIZE = 200
 
@@ -123,10 +123,8 @@ def _drawn(
         raise ConfigurationError(
             f"--n must be between 1 and {there}, the answers with a verdict, not {wanted}."
         )
-    try:
+    with failing_as(ConfigurationError, "No labelling set can be drawn", ValueError):
         found = draw_labelling_set(values, wanted, design=design, confidence=confidence, seed=seed)
-    except ValueError as error:
-        raise ConfigurationError(f"No labelling set can be drawn: {error}.") from error
     names = [_name(source, sources, wanted, design, seed) for source in sources]
     chosen, chances = np.array(found.indices), np.array(found.probabilities)
     sets = []
@@ -192,12 +190,7 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
 
 def _read(path: Path, name: str) -> LabelSet:
     """The set in a file; `LabelSet.check` looks at its numbers."""
-    try:
-        data: Any = from_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise RunError(f"{path} is not valid JSON: {error}.") from error
+    data = read_json(path, RunError, str(path))
     try:
         found = TypeAdapter(LabelSet).validate_python(data)
     except ValidationError:

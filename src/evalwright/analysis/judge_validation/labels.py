@@ -24,6 +24,7 @@ from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.private import ordinary
 from evalwright.runs.reader import Run
 from evalwright.statistics.units import row_means
+from evalwright.tasks.files import failing_as
 
 ROW_NAME = re.compile(r"(s[0-9a-f]{8})-([0-9]{1,9})", re.IGNORECASE)
 WORDS: Mapping[str, float] = {
@@ -87,10 +88,8 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
 
 
 def _read(path: Path, *, several: bool) -> LabelFile:
-    try:
+    with failing_as(ConfigurationError, f"The labels '{path}' cannot be read"):
         data = ordinary(path).read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"The labels '{path}' cannot be read: {error.strerror}.") from error
     if data[:4] == b"PK\x03\x04":
         raise ConfigurationError(f"The labels '{path}' are a workbook. Save the sheet as CSV.")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):

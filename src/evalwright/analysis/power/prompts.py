@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from evalwright.analysis.task_checks.material import all_requests
 from evalwright.core.errors import EvalwrightError, MissingExtra, TaskError
@@ -14,10 +13,7 @@ from evalwright.core.tasks import Task
 from evalwright.engine.key import request_key
 from evalwright.evaluation.running import run_blocking
 from evalwright.models.base import LocalModel, Model
-from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
-
-if TYPE_CHECKING:
-    from evalwright.models.local.tokens import Reader
+from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Reader, encode_pair, encode_text
 
 MOST_READ = 200
 """Items whose prompts are read; a larger task is judged by that many of its items, drawn by the seed."""
@@ -96,8 +92,6 @@ def _reader(model: Model) -> tuple[Reader | None, str]:
 def _tokens(request: Request, reader: Reader | None) -> float:
     if reader is None:
         return len(_text(request).encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN[0]
-    from evalwright.models.local.tokens import encode_pair, encode_text
-
     if isinstance(request, Generate):
         text, rules = reader.render(request.prompt)
         return len(encode_text(reader.encoder, rules, text))

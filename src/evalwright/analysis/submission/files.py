@@ -26,7 +26,7 @@ from evalwright.core.secrets import holds_secret, key_in, mask_message, remember
 from evalwright.models.remote.keys import read_env_file
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
-from evalwright.tasks.files import write_bytes
+from evalwright.tasks.files import failing_as, write_bytes
 
 FORMAT = "evalwright-submission"
 VERSION = 1
@@ -89,10 +89,8 @@ def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Su
     packed = (to_json(data, separators=(",", ":")) + "\n").encode("utf-8", "backslashreplace")
     if len(packed) > MOST_BYTES:
         raise RunError(f"The run has {len(packed):,} bytes; a submission has at most {MOST_BYTES:,}.")
-    try:
+    with failing_as(RunError, f"'{path}' cannot be written"):
         write_bytes(path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed)
-    except OSError as error:
-        raise RunError(f"'{path}' cannot be written: {error.strerror}.") from error
     return Submission(path, data, True)
 
 
@@ -251,10 +249,8 @@ def _hash(data: Mapping[str, Any]) -> str:
 
 def read_submission(path: Path) -> Submission:
     """A submission from its file. Raises RunError for what is none; what it says is not checked here."""
-    try:
+    with failing_as(RunError, f"'{path}' cannot be read"):
         text = _unpacked(path)
-    except OSError as error:
-        raise RunError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     try:
         data = from_json(text)
         # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
@@ -278,10 +274,10 @@ def _unpacked(path: Path) -> bytes:
     with ordinary(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        try:
+        with failing_as(
+            RunError, f"'{path}' is a broken gzip file", (EOFError, zlib.error, gzip.BadGzipFile)
+        ):
             text = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise RunError(f"'{path}' is a broken gzip file: {error}.") from error
     if len(text) > MOST_BYTES:
         raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the largest size of a submission.")
     return text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from evalwright.analysis.task_checks.findings import (
     Finding,
@@ -20,9 +19,7 @@ from evalwright.analysis.task_checks.material import Material, prompt_text, requ
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request
 from evalwright.models.base import Model
-
-if TYPE_CHECKING:
-    from evalwright.models.local.tokens import Reader
+from evalwright.models.local.tokens import Reader
 
 _UNRENDERED = re.compile(r"(?<![\\\^_\w}])\{\{-?\s*[A-Za-z_][\w.\[\]'\"|() ]*-?\}\}|\{%-?\s*[a-z]+[^%]*%\}")
 _OBJECT = re.compile(r"\[object \w+\]|<[\w.]+ object at 0x[0-9a-f]+>|<bound method |<built-in method ")

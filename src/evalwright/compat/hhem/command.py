@@ -18,6 +18,7 @@ import click
 from evalwright.compat.programs import Evalwright, Importer, Imports, imports_of, option, scoring_option
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
+from evalwright.runs.writer import slug
 from evalwright.tasks.files import write_file
 
 FILE = "leaderboard.yaml"
@@ -160,7 +161,6 @@ def _smoke(path: Path, trust_file: str | None) -> int:
 def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str, Any]) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.runs.writer import slug
 
     output, trust_file = Path(given["output_dir"]), given["trust_file"]
     more = ["--allow-baseline-judge"] if given["allow_baseline_judge"] else []

@@ -20,6 +20,7 @@ from evalwright.compat.recording import Clean, Recorded, field, nothing_at, numb
 from evalwright.core.errors import RunError, closest
 from evalwright.core.private import ordinary
 from evalwright.core.text import printable
+from evalwright.tasks.files import failing_as
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"
@@ -135,10 +136,8 @@ def find_folders(path: Path) -> list[Folder]:
     if not path.is_dir():
         raise RunError(f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}")
     names = {*JUDGMENTS, SUMMARIES, STATS}
-    try:
+    with failing_as(RunError, f"'{path}' cannot be read"):
         places = sorted({file.parent for file in path.rglob("*.jsonl") if file.name in names})
-    except OSError as error:
-        raise RunError(f"'{path}' cannot be read: {error.strerror}.") from error
     if not places:
         files = [one.name for one in sorted(path.iterdir())][:200]
         near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
@@ -186,26 +185,23 @@ def _published(row: Mapping[str, Any], where: str) -> Published:
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
     """`article_id` -> category, text_type and dataset, in the order of the CSV. Texts are not kept."""
     csv.field_size_limit(1 << 27)  # an annual report has more than the 128 KiB that are allowed otherwise
-    try:
-        with ordinary(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if "article_id" not in (rows.fieldnames or ()):
-                raise RunError(
-                    f"{path} has no column 'article_id', but {_listed(rows.fieldnames or ())}. --articles takes "
-                    "the data set's CSV: article_id, text, and category, text_type or dataset."
-                )
-            out: dict[str, dict[str, str]] = {}
-            for row in rows:
-                article = printable((row["article_id"] or "").strip())
-                if not article or article in out:
-                    what = f"the article '{article}' a second time" if article else "no 'article_id'"
-                    raise RunError(f"{path}, line {rows.line_num} has {what}.")
-                out[article] = {key: printable(row[key]) for key in SLICES if row.get(key)}
-            return out
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise RunError(f"{path} is not a CSV in UTF-8: {error}.") from error
+    broken = failing_as(RunError, f"{path} is not a CSV in UTF-8", (UnicodeDecodeError, csv.Error))
+    unread = failing_as(RunError, f"{path} cannot be read")
+    with unread, broken, ordinary(path).open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.DictReader(file)
+        if "article_id" not in (rows.fieldnames or ()):
+            raise RunError(
+                f"{path} has no column 'article_id', but {_listed(rows.fieldnames or ())}. --articles takes "
+                "the data set's CSV: article_id, text, and category, text_type or dataset."
+            )
+        out: dict[str, dict[str, str]] = {}
+        for row in rows:
+            article = printable((row["article_id"] or "").strip())
+            if not article or article in out:
+                what = f"the article '{article}' a second time" if article else "no 'article_id'"
+                raise RunError(f"{path}, line {rows.line_num} has {what}.")
+            out[article] = {key: printable(row[key]) for key in SLICES if row.get(key)}
+        return out
 
 
 SLICES = ("category", "text_type", "dataset")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from evalwright.compat.programs import Importer, later, option, scoring_option
+from evalwright.tasks.files import write_file
 
 IMPORTER = Importer(
     about="Import saved results of HRET: `save_json` files, `--output_file` files and hret_results_*.json.",
@@ -77,7 +78,6 @@ _OPTIONS: list[click.Parameter] = [
 def _work(**given: Any) -> int:
     from evalwright.compat.hret.evaluator import Evaluator, run_from_config
     from evalwright.compat.hret.utils.util import as_json
-    from evalwright.tasks.files import write_file
 
     logging.basicConfig(level=given["log_level"], stream=sys.stderr)
     logging.getLogger("evalwright").setLevel(given["log_level"])

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.compat.hret.settings import Given
 from evalwright.core.samples import Answer, Sample, Score
-
-if TYPE_CHECKING:
-    from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult
 
 ROW = "row"
 

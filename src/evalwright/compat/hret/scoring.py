@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from string import ascii_uppercase, digits
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from evalwright.compat.hret import published as arithmetic
 from evalwright.compat.hret import settings
@@ -26,6 +26,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
+from evalwright.metrics.registry import Column
 from evalwright.scorers import penalty
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.number import find_numbers
@@ -36,10 +37,7 @@ from evalwright.scorers.text.locate import said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.spoken import spoken
 from evalwright.scorers.verdict import correct, incorrect
-
-if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 KIND = "hret"
 """The kind of all scorers here; a name is HRET's word for the method."""
@@ -186,8 +184,6 @@ async def _reply(prompt: str, row: Given, key: str, judge: str, ask: Ask) -> dic
 
 def _metric(part: str, of_all: bool, column: Column) -> Estimate:
     """A mean over all samples that were asked, where those that failed and those without the part count 0; or over those that have it."""
-    from evalwright.statistics import Estimate
-
     values = [float(one) for one in column.parts.get(part, ()) if one == one]
     lost = len(column.values) - len(values) + column.n_failed if of_all else 0
     value = arithmetic.share(values, lost) if values or of_all else math.nan

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.dialect import DIALECT
 from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised, renamed_tasks
@@ -25,11 +26,9 @@ from evalwright.core.secrets import masked_arguments
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.processes import check_one_process
 from evalwright.models.base import Model
+from evalwright.runs.progress import ProgressReporter
+from evalwright.runs.reader import Run
 from evalwright.tasks.dialects import SCORINGS
-
-if TYPE_CHECKING:
-    from evalwright.runs.progress import ProgressReporter
-    from evalwright.runs.reader import Run
 
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "mode", "step")
@@ -332,7 +331,6 @@ def _instance(model: Any, chat: bool) -> Model | None:
         return None
     if isinstance(model, Model):
         return model
-    from evalwright.compat.lm_eval.api.model import CachingLM
     from evalwright.compat.lm_eval.models.adapter import LMAdapter
 
     kind = type(model.lm if isinstance(model, CachingLM) else model)

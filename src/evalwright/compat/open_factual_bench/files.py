@@ -26,6 +26,7 @@ from evalwright.compat.recording import (
 )
 from evalwright.core.errors import RunError
 from evalwright.core.text import printable
+from evalwright.tasks.files import failing_as
 
 MOST_BYTES = 64 << 20
 """A larger file is none of a benchmark of a few dozen questions."""
@@ -182,10 +183,8 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if kind == ".py":
         yield from _python_rows(path)
     elif kind == ".csv":
-        try:
+        with failing_as(RunError, f"{path} is not CSV", csv.Error):
             rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
-        except csv.Error as error:
-            raise RunError(f"{path} is not CSV: {error}.") from error
         yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
     elif kind == ".jsonl":
         yield from ((where, row) for where, _, row in read_rows(path))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -15,6 +15,7 @@ from transformers import AutoModel
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
 from evalwright.core.sentences import sentence_spans
+from evalwright.models.judges.hdm2 import Hdm2Model
 from evalwright.models.judges.network import PairNetwork
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.loading import load_tokenizer, reason
@@ -22,9 +23,6 @@ from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
-
-if TYPE_CHECKING:
-    from evalwright.models.judges.hdm2 import Hdm2Model
 
 SUSPICIOUS, CLEARED = 0.5, 0.7
 """A token above the first makes its sentence suspicious; a sentence below the second is cleared."""

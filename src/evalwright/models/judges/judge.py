@@ -6,15 +6,13 @@ A judge gives a network (`network.py`), which encodes a pair and reads P(support
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.core.errors import ModelError
 from evalwright.core.requests import Ability, Classify
 from evalwright.models.judges.chunking import NoChunkFits, chunks, read_chunking
+from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import NetworkModel, Piece
-
-if TYPE_CHECKING:
-    from evalwright.models.local.hf.source import Checkpoint
 
 
 class LocalJudge(NetworkModel):

@@ -6,7 +6,7 @@ The families differ in the class of transformers that holds the weights and in t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from transformers import (
@@ -18,16 +18,14 @@ from transformers import (
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.checkpoint import fill
+from evalwright.models.judges.trained import HhemModel, MiniCheckModel, NliModel
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import check_vocabulary, load_tokenizer
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, NetworkModel, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
-
-if TYPE_CHECKING:
-    from evalwright.models.judges.trained import HhemModel, MiniCheckModel, NliModel
-    from evalwright.models.rewards.local import HeadModel
+from evalwright.models.rewards.local import HeadModel
 
 VERDICTS = ("0", "1")
 """What MiniCheck's sequence-to-sequence checkpoints answer: not supported, supported."""

@@ -19,11 +19,10 @@ from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.files import weight_files
 from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device, resolve_dtype
-from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.hf.source import Checkpoint, find_source
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.batching import BatchRunner
-    from evalwright.models.local.hf.source import Checkpoint
 
 Values = tuple[float, ...]
 

@@ -6,7 +6,7 @@ The families differ in the class of transformers that holds the weights and in w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from transformers import AutoModel
@@ -18,9 +18,7 @@ from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, NetworkModel, Piece, Values
-
-if TYPE_CHECKING:
-    from evalwright.models.local.sentence_embedder import SentenceEmbedder
+from evalwright.models.local.sentence_embedder import SentenceEmbedder
 
 NO_CODE = ", which is never run for judges."
 """What is said of a checkpoint that needs code from its repository."""

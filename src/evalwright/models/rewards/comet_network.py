@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -18,10 +18,8 @@ from evalwright.models.local.hf.loading import load_tokenizer, where
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, padded
+from evalwright.models.rewards.comet import CometModel
 from evalwright.models.rewards.prompts import needed_reference, plain_prompt
-
-if TYPE_CHECKING:
-    from evalwright.models.rewards.comet import CometModel
 
 
 class Comet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from transformers import AutoModel, AutoModelForSeq2SeqLM
@@ -16,10 +16,8 @@ from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, load_network, padded
+from evalwright.models.rewards.local import BertScoreModel, HeadModel, MetricXModel
 from evalwright.models.rewards.prompts import conversation, needed_reference, plain_prompt
-
-if TYPE_CHECKING:
-    from evalwright.models.rewards.local import BertScoreModel, HeadModel, MetricXModel
 
 _SPACED = frozenset({"roberta", "gpt2", "bart", "deberta"})
 """Families whose tokenizers tell a word at the beginning of a text from one after a space; BERTScore's texts begin with one."""

@@ -9,22 +9,18 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalwright.metrics.registry import BOUNDED
-from evalwright.reports.columns import HALLUCINATION
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
-    from evalwright.runs.results import MetricResult
 from evalwright.analysis.board import Board
+from evalwright.metrics.registry import BOUNDED
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
-from evalwright.reports.columns import ScoreColumn, score_columns
+from evalwright.reports.columns import HALLUCINATION, ScoreColumn, score_columns
 from evalwright.reports.documents.board import board_labels, coverage, score_note
 from evalwright.reports.documents.run import run_blocks
 from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult
 
 MOST_OUTCOMES = 20
 """Labels of one scorer; with more they are no classes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.metrics.registry import BOUNDED
@@ -18,14 +18,11 @@ from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, fin
 from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.text import inert, shorten
-from evalwright.runs.results import trees_of, unscored
+from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult, TaskResult, trees_of, unscored
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
 from evalwright.statistics import Estimate
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
-    from evalwright.runs.results import MetricResult, TaskResult
 
 MOST_SLICES = 12
 """Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""

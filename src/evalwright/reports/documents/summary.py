@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.board import Board
 from evalwright.analysis.words import listed
 from evalwright.metrics.tree import Node, distinct
 from evalwright.reports import document as doc
@@ -17,12 +17,8 @@ from evalwright.reports.documents.board import board_document, board_labels, cov
 from evalwright.reports.documents.run import bounds_notes, failed_cell, metrics_table, part_facts, usage_facts
 from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.reports.text import shorten
-from evalwright.runs.results import trees_of, unscored
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board
-    from evalwright.runs.reader import Run
-    from evalwright.runs.results import GroupResult, MetricResult
+from evalwright.runs.reader import Run
+from evalwright.runs.results import GroupResult, MetricResult, trees_of, unscored
 
 _MOST_ROWS = 16
 _MOST_KINDS = 3

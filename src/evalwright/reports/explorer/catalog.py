@@ -11,14 +11,13 @@ from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.metrics.registry import BOUNDED
 from evalwright.reports.documents.run import usage_facts
 from evalwright.reports.endings import stopping_sentences
-from evalwright.reports.explorer.parts import MALFORMED, array_part
+from evalwright.reports.explorer.parts import MALFORMED, Samples, array_part
 from evalwright.reports.explorer.plots import estimate_json, interval_json, label_sets_of, number_json
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.runs.results import GroupResult, MetricResult, TaskResult
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import TaskComparison
-    from evalwright.reports.explorer.parts import Samples
     from evalwright.runs.reader import Run
     from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison
 

@@ -26,6 +26,7 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run, row_of
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
+from evalwright.tasks.files import failing_as
 
 STEP = 0.2
 """Seconds of reading after which others get a turn."""
@@ -182,13 +183,9 @@ class Followed:
         with self.lock:
             if self._file is None:
                 return b""
-            try:
+            with failing_as(RunError, f"The records of '{self.folder.name}' cannot be read"):
                 self._file.seek(start)
                 return self._file.read(length)
-            except OSError as error:
-                raise RunError(
-                    f"The records of '{self.folder.name}' cannot be read: {error.strerror}."
-                ) from error
 
     # -- what requests read ----------------------------------------------------------------------------------------------
 

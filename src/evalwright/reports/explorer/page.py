@@ -29,7 +29,7 @@ from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.reports.text import inert
 from evalwright.runs.reader import Run
-from evalwright.tasks.files import place_of, read_file, write_bytes
+from evalwright.tasks.files import failing_as, place_of, read_file, write_bytes
 
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]
@@ -139,7 +139,7 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[
 
 def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progress) -> list[str]:
     """Write the one file, whole or not at all; return what is wrong with the runs. Raises ConfigurationError where it cannot be written, RunError as `pack`."""
-    try:
+    with failing_as(ConfigurationError, f"'{file}' cannot be written"):
         target = place_of(file)
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -166,8 +166,6 @@ def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progres
             os.fsync(out.fileno())
             made.replace(target)
             return said
-    except OSError as error:
-        raise ConfigurationError(f"'{file}' cannot be written: {error.strerror or error}.") from error
 
 
 def _place(key: str) -> tuple[int, list[int]]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evalwright.reports.explorer.parts import Samples
 from evalwright.runs.pairing import pair_items
+from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
-
-if TYPE_CHECKING:
-    from evalwright.reports.explorer.parts import Samples
-    from evalwright.runs.reader import Run
 
 Side = tuple["Run", "Samples"]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from evalwright.core.samples import Sample
+from evalwright.core.samples import Sample
 
 _SHORT = {
     "ara": "ar", "bur": "my", "cmn": "zh", "cn": "zh", "deu": "de", "eng": "en", "fil": "tl", "fra": "fr", "hin": "hi", "in": "id",

@@ -23,7 +23,7 @@ from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtr
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
-from evalwright.tasks.files import write_text
+from evalwright.tasks.files import failing_as, write_text
 from evalwright.tasks.yaml_files import shown
 
 _VERSION = 1
@@ -132,12 +132,10 @@ def _made(name: str, rows: Any, most: float = math.inf) -> Path:
 
 def _hash_of_file(path: Path, *parts: str) -> str:
     digest = hashlib.blake2b(json.dumps([*parts, _VERSION]).encode(), digest_size=12)
-    try:
-        with ordinary(path).open("rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
-    except OSError as error:
-        raise DatasetError(f"The data file '{shown(path)}' cannot be read: {error.strerror}.") from None
+    unread = failing_as(DatasetError, f"The data file '{shown(path)}' cannot be read")
+    with unread, ordinary(path).open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
     return digest.hexdigest()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.tasks.datasets.rows import LONGEST_ROW, Row
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
+from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown
 
 SUFFIXES = {
@@ -128,10 +129,8 @@ def _checked(rows: Iterator[tuple[int, Any]], label: str) -> Iterator[tuple[int,
 
 def _list_in(file: io.TextIOWrapper, key: str, label: str) -> list[Any]:
     # A list inside an object is read whole: it is the one form that cannot be cut into rows as it comes.
-    try:
+    with failing_as(DatasetError, f"{label}: this is not JSON", (ValueError, RecursionError)):
         value = json.load(file)
-    except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{label}: this is not JSON: {error}.") from None
     for step in key.split("."):
         if not isinstance(value, dict) or step not in value:
             raise DatasetError(f"{label}: there is no key '{key}' in the file.")

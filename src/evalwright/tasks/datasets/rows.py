@@ -21,6 +21,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from evalwright.core.errors import DatasetError
+from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown
 
 Row = dict[str, Any]
@@ -98,12 +99,10 @@ class FileSource:
             yield offset, b"".join(parts)
 
     def _open(self) -> int:
-        try:
+        with failing_as(DatasetError, f"The data file '{self.label}' cannot be read"):
             if self.path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, "it is a folder")
             return os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
-        except OSError as error:
-            raise DatasetError(f"The data file '{self.label}' cannot be read: {error.strerror}.") from None
 
     def __del__(self) -> None:
         if self._handle is not None:
@@ -115,12 +114,8 @@ _open_files: WeakValueDictionary[tuple[Any, ...], FileSource] = WeakValueDiction
 
 def file_source(path: Path, label: str = "") -> FileSource:
     """The FileSource of a path; one file is opened once, so 57 tasks over one file hold one handle."""
-    try:
+    with failing_as(DatasetError, f"The data file '{label or shown(path)}' cannot be read"):
         status = path.stat()
-    except OSError as error:
-        raise DatasetError(
-            f"The data file '{label or shown(path)}' cannot be read: {error.strerror}."
-        ) from None
     key = (path.resolve(), label, status.st_ino, status.st_size, status.st_mtime_ns)
     found = _open_files.get(key)
     if found is None:

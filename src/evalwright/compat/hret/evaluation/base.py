@@ -13,6 +13,8 @@ from evalwright.core.errors import Failure, ScoringError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord
+from evalwright.evaluation.running import run_blocking, score_answer
+from evalwright.runs.aggregation import TaskTally
 
 
 class _Evaluators(Classes):
@@ -135,9 +137,6 @@ def evaluate_rows(
     method: str, params: Given, rows: Rows, judge_batch: Callable[[Rows], Sequence[Given]] | None = None
 ) -> dict[str, Any]:
     """{"metrics", "samples"} of samples that have a prediction, by the corrected scoring; what was found is written into them."""
-    from evalwright.evaluation.running import run_blocking, score_answer
-    from evalwright.runs.aggregation import TaskTally
-
     samples = []
     for place, row in enumerate(rows):
         kept = {key: one for key, one in row.items() if key != "prediction"}

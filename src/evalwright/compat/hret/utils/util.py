@@ -8,16 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.analysis.answers import Item, analyse, words_of
 from evalwright.compat.hret.internal.benchhub_info import citation_report
 from evalwright.compat.hret.rows import input_of, plain
 from evalwright.compat.hret.settings import Given, Rows
+from evalwright.runs.reader import Run
 from evalwright.tasks.files import write_text
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
 
 _FIELDS = ("metrics", "samples", "info")
 

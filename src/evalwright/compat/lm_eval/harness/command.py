@@ -15,6 +15,7 @@ import click
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import SPREAD
+from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.compat.lm_eval.utils import make_table
 from evalwright.evaluation.processes import check_one_process
 from evalwright.reports.text import inert, shorten
@@ -180,7 +181,6 @@ def _place(given: Mapping[str, Any]) -> tuple[Path, str]:
 def list_(what: str, include_path: str | None) -> None:
     """List the tasks, groups, subtasks or tags that can be evaluated."""
     from evalwright.compat.lm_eval.dialect import DIALECT
-    from evalwright.compat.lm_eval.tasks.options import installed_tasks
 
     roots = [*installed_tasks(), *([Path(include_path)] if include_path else [])]
     for one in sorted(DIALECT.names(roots), key=lambda one: one.name):

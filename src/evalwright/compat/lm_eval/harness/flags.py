@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, check_known
+from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import read_document
 
 SEEDS = (0, 1234, 1234, 1234)
@@ -179,10 +180,8 @@ def mapping_of(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
         raise ConfigurationError(f"--{name} takes key=value, or a mapping, not {shown(str(value))}.")
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
-        try:
+        with failing_as(ConfigurationError, f"--{name}: {shown(texts[0])} is not valid JSON", ValueError):
             found = json.loads(texts[0])
-        except ValueError as error:
-            raise ConfigurationError(f"--{name}: {shown(texts[0])} is not valid JSON: {error}.") from error
         return dict(found)
     out: dict[str, Any] = {}
     for part in (part for text in texts for part in _top_level(text)):

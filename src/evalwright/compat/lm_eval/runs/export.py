@@ -50,7 +50,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json, write_json
-from evalwright.tasks.files import place_of, write_text
+from evalwright.tasks.files import failing_as, place_of, write_text
 
 
 def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None = None) -> list[Path]:
@@ -304,10 +304,8 @@ def _groups(run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, An
 
 
 def _started(run: Run) -> datetime:
-    try:
+    with failing_as(RunError, f"The run '{run.id}' does not say when it started", ValueError):
         return datetime.fromisoformat(str(run.data["started"]))
-    except ValueError as error:
-        raise RunError(f"The run '{run.id}' does not say when it started: {error}.") from error
 
 
 def _sorted(parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import COUNTED, NO_FILTER, our_kind, spelled
 from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
@@ -24,9 +24,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Column, compute
 from evalwright.runs.results import MetricResult
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 _NUMPY = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
 _QUESTIONS = ("input", "question", "query", "problem", "prompt", "text", "sentence", "ctx")

@@ -18,12 +18,11 @@ from evalwright.compat.lm_eval.tasks import labels
 from evalwright.core.errors import TaskError, check_known
 from evalwright.metrics import corpus
 from evalwright.scorers.corpus import require, statistics
+from evalwright.statistics import Estimate
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from evalwright.statistics import Estimate
 
 Items = Sequence[Any]
 Aggregation = Callable[[Items], Any]
@@ -157,8 +156,6 @@ def by_error(
 
     value_range: the interval is cut at its ends, unless the value is outside.
     """
-    from evalwright.statistics import Estimate
-
     if error is None or not math.isfinite(error):
         return Estimate(value, math.nan, math.nan, LEVEL, n, n_failed, None, None, method)
     low, high = value - _Z95 * error, value + _Z95 * error

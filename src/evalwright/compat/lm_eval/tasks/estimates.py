@@ -10,7 +10,7 @@ import math
 import statistics as standard
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import spelled
 from evalwright.compat.lm_eval.tasks import aggregation, labels
@@ -19,12 +19,9 @@ from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.samples import Score
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import LOWER_IS_BETTER
+from evalwright.metrics.registry import LOWER_IS_BETTER, Column
 from evalwright.scorers.corpus import require
-
-if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
 LESS = frozenset(

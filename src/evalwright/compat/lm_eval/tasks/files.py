@@ -14,6 +14,7 @@ import yaml
 
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
+from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -110,12 +111,10 @@ class Files:
 
 def parse(path: Path) -> dict[str, Any]:
     """One file's mapping, `include` left in it. Raises TaskError with the line where there is one."""
-    try:
+    with failing_as(TaskError, f"The task file '{path}' cannot be read"):
         if not path.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         data = path.read_bytes()
-    except OSError as error:
-        raise TaskError(f"The task file '{path}' cannot be read: {error.strerror}.") from None
     loader = _Loader(data)
     loader.folder = path.parent
     try:

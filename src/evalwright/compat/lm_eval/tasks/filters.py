@@ -19,6 +19,7 @@ from typing import Any
 from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.files import Unavailable
 from evalwright.core.errors import ScoringError, TaskError, check_known
+from evalwright.tasks.files import failing_as
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -330,8 +331,6 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
             known[function] = theirs.get(function)
         check_known(f"filter (in the task '{task}')", [function], known)
         cls = known[function]
-    try:
+    with failing_as(TaskError, f"The task '{task}': the filter '{function}' cannot be made", TypeError):
         cls(**options)
-    except TypeError as error:
-        raise TaskError(f"The task '{task}': the filter '{function}' cannot be made: {error}.") from error
     return lambda: cls(**options)

@@ -8,18 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.compat.lm_eval.tasks.aggregation import by_error
 from evalwright.compat.lm_eval.tasks.files import FunctionRef
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.core.errors import TaskError, check_known
 from evalwright.metrics.tree import Node
+from evalwright.runs.reader import Run
+from evalwright.statistics import Estimate
 from evalwright.tasks import dialects
-
-if TYPE_CHECKING:
-    from evalwright.runs.reader import Run
-    from evalwright.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True)

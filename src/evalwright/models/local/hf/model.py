@@ -46,11 +46,10 @@ from evalwright.models.local.hf.source import (
     find_source,
     find_tokenizer,
 )
-from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
+from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Reader
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.engine import TransformersAnswering
-    from evalwright.models.local.tokens import Reader
 
 
 class TransformersModel(LocalModel):

@@ -12,6 +12,7 @@ from evalwright.models.base import Model, RemoteModel
 from evalwright.models.registry import open_model, parse_name
 from evalwright.models.remote import providers as table
 from evalwright.models.remote.batch.journal import Journal
+from evalwright.models.replicated import ReplicaPool
 
 _SETTINGS = {"batch_size": "size", "batch_poll": "poll"}
 
@@ -39,7 +40,6 @@ def open_batched(
     if wanted:
         from evalwright.models.remote.api import ApiModel
         from evalwright.models.remote.batch.model import BatchModel
-        from evalwright.models.replicated import ReplicaPool
 
         if isinstance(made, ReplicaPool):
             raise ConfigurationError(
