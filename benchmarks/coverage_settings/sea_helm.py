@@ -6,6 +6,8 @@ by chance beside it. The contrast is the interval of SEA-HELM's notebook, which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
@@ -25,10 +27,12 @@ RANGE = metric_range("chance-normalised", {"chance": 1 / CLASSES})
 Part = tuple[Estimate, F64, I64]
 
 
-def _task(rng: np.random.Generator, ease: F64, kind: str, ids: I64, runs: int = RUNS) -> Part:
-    """A task's chance-normalised number, its items' scores and their units. ease: of the items, (n,)."""
+def _task(
+    rng: np.random.Generator, ease: F64, kind: str, ids: I64, runs: int = RUNS, sizes: Sequence[int] = ()
+) -> Part:
+    """A task's chance-normalised number, its items' scores and their units. ease: of the items, (n,); sizes: of its four classes."""
     n = len(ease)
-    gold = np.arange(n) % CLASSES
+    gold = np.repeat(np.arange(CLASSES), sizes) if sizes else np.arange(n) % CLASSES
     right = rng.random((n, runs)) < ease[:, None]
     said = np.where(
         right, gold[:, None], (gold[:, None] + rng.integers(1, CLASSES, (n, runs))) % CLASSES
@@ -57,9 +61,11 @@ def _truth(*means: float) -> float:
     return float(np.mean([(mean - 1 / CLASSES) / (1 - 1 / CLASSES) for mean in means]))
 
 
-def _one(name: str, n: int, mean: float, kind: str, runs: int = RUNS, most: float = 0.97) -> Setting:
+def _one(
+    name: str, n: int, mean: float, kind: str, runs: int = RUNS, most: float = 0.97, sizes: Sequence[int] = ()
+) -> Setting:
     def make(rng: np.random.Generator, trial: int) -> Estimate:
-        return _task(rng, _ease(rng, n, mean), kind, np.arange(n), runs)[0]
+        return _task(rng, _ease(rng, n, mean), kind, np.arange(n), runs, sizes)[0]
 
     return Setting(f"a task, {name}", repeated(make, _truth(mean)), least=0.935, most=most, short=60)
 
@@ -150,6 +156,19 @@ SETTINGS = (
         "balanced-accuracy",
     ),
     _competency("balanced-accuracy", ", a model that guesses", (0.25, 0.25, 0.25)),
+    *(
+        _one(
+            f"classes of {told} items, balanced accuracy, {runs}",
+            42,
+            0.7,
+            "balanced-accuracy",
+            n_runs,
+            1.0,
+            sizes,
+        )
+        for told, sizes in (("39, 1, 1 and 1", (39, 1, 1, 1)), ("24, 8, 8 and 2", (24, 8, 8, 2)))
+        for runs, n_runs in (("8 runs", RUNS), ("one run", 1))
+    ),
     _languages("a language of 2 competencies, 8 runs", 1, False),
     _languages("all of 7 languages, 8 runs, every task of its own items", 7, False),
     _languages("all of 7 languages, 8 runs, a third of the tasks translations", 7, True),

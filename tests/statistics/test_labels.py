@@ -66,7 +66,10 @@ def test_classes_of_a_handful_of_items_are_covered(counts: tuple[int, ...], draw
         found = balanced_accuracy(gold, predicted)
         covered += found.low <= 1.5 / 2.2 <= found.high
     assert covered >= 0.925 * 400
-    assert found.method == f"t, by the spread within classes, the rarest of {min(counts)} items"
+    assert (
+        found.method
+        == f"t, by the spread within classes, the rarest of {min(counts)} item{'s' if min(counts) > 1 else ''}"
+    )
 
 
 def test_a_constant_answer_is_at_chance_and_not_certain() -> None:

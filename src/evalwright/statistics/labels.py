@@ -210,7 +210,9 @@ def _within_classes(
     variance = np.maximum(np.maximum(alone, pooled), ratio * added * (1 - added))
     error = math.sqrt(float((variance / units).sum())) / len(units)
     reach = t_quantile(0.5 + level / 2, freedom) * error
-    method = f"t, by the spread within classes, the rarest of {int(units.min())} {tally.unit}"
+    fewest = int(units.min())
+    rarest = f"{fewest} {tally.unit if fewest > 1 else tally.unit.removesuffix('s')}"
+    method = f"t, by the spread within classes, the rarest of {rarest}"
     return max(value - reach, 0.0), min(value + reach, 1.0), error, method
 
 
