@@ -20,7 +20,8 @@ from evalwright.compat.programs import Exports
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
-from evalwright.compat.sea_helm.results import REPLY, USAGE, at, check_names, file_of
+from evalwright.compat.sea_helm.recorded import REPLY, USAGE, at
+from evalwright.compat.sea_helm.results import check_names, file_of
 from evalwright.compat.sea_helm.scoring import METRICS, SCORER, scoring_of
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Message

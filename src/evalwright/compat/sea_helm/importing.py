@@ -6,7 +6,6 @@ and count as one unit each, which runs of their own would not.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +17,8 @@ from evalwright.compat import recording
 from evalwright.compat.recording import mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
 from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
-from evalwright.compat.sea_helm.results import REPLY, USAGE, NumberedRun, at, data_of, find_runs
-from evalwright.compat.sea_helm.rows import ROLES
+from evalwright.compat.sea_helm.recorded import answer_of, at, entries, prompt_of, score_of
+from evalwright.compat.sea_helm.results import NumberedRun, data_of, find_runs
 from evalwright.compat.sea_helm.scoring import (
     INDIVIDUAL,
     SCORER,
@@ -29,11 +28,7 @@ from evalwright.compat.sea_helm.scoring import (
     slices_of,
 )
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Message
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
-from evalwright.core.secrets import mask_message
+from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.models.base import fingerprint_of
@@ -42,8 +37,6 @@ from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
 
-_MOST = 1e100
-"""Of a score; sums of greater ones would be infinite."""
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 """What a row of any shape may raise where texts are made of it."""
 
@@ -299,66 +292,11 @@ def _sample(source: Samples, place: int, rows: Sequence[Sequence[Mapping[str, An
         return source[place]
     except _BROKEN:
         row = next(one[place] for one in rows if place < len(one))
-    sent, task = _prompt(row), source.task
-    targets = tuple(str(one) for one in _listed(row, "label") if one is not None)
+    sent, task = prompt_of(row), source.task
+    targets = tuple(str(one) for one in entries(row, "label") if one is not None)
     facts = {"language": task.language, "competency": str(task.config["competency"]), "index": place}
     shown = sent[-1].text if sent else ""
     return Sample(_id(row) or f"#{place}", shown, targets, metadata={**facts, "row": data_of(row)})
-
-
-def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
-    """The conversation that was sent, its images left out."""
-    made = []
-    for one in map(mapping, recording.listed(row.get("conversations"))):
-        content = one.get("content")
-        if isinstance(content, list):
-            content = "".join(str(mapping(part).get("text") or "") for part in content)
-        if isinstance(content, str) and one.get("role") in ROLES:
-            made.append(Message(one["role"], content))
-    return tuple(made)
-
-
-def _listed(row: Mapping[str, Any], key: str) -> list[Any]:
-    found = row.get(key)
-    return found if isinstance(found, list) else [] if found is None else [found]
-
-
-def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
-    """The reply of each turn; a failure where a turn has an error or no reply."""
-    texts, errors = _listed(row, "responses"), [one for one in _listed(row, "errors") if one]
-    if errors or not texts or None in texts:
-        why = mask_message(str(errors[0])) if errors else "The record has no reply."
-        return Failure("request failed", "model", why)
-    responses = []
-    for turn in range(len(texts)):
-        counts = mapping(at(_listed(row, "token_usages"), turn))
-        usage = {ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()}
-        said: Any = {ours: _text(at(_listed(row, theirs), turn)) for theirs, ours in REPLY.items()}
-        responses.append(Response(**said, usage=Usage(**usage)))
-    likelihoods = tuple(float(one) for one in _listed(row, "cumulative_logprobs") if number(one) is not None)
-    last = separate_reasoning(responses[-1])
-    return Answer(last.answer, last.reasoning, None, likelihoods, _prompt(row), tuple(responses))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def score_of(row: Mapping[str, Any], metric: str) -> Score | Failure:
-    """What SEA-HELM wrote as the row's individual score, the mean of its turns where it has several."""
-    found, said = row.get("individual_scores"), row.get("cleaned_responses")
-    parts: dict[str, float] = {}
-    for key, one in (found if isinstance(found, Mapping) else {metric: found}).items():
-        turns = [
-            float(each) if isinstance(each, bool) else number(each)
-            for each in (one if isinstance(one, list) else [one])
-        ]
-        if known := [each for each in turns if each is not None and abs(each) < _MOST]:
-            parts[str(key)] = sum(known) / len(known)
-    if not parts:
-        return Failure("no score", "scorer", "The record has no score of the row.")
-    value = parts.get(metric, next(iter(parts.values())))
-    return Score(value, "", said if isinstance(said, str) else "", {metric: value, **parts})
 
 
 def _flat(numbers: Mapping[str, Any], ahead: str = "") -> dict[str, float]:

@@ -18,6 +18,7 @@ from typing import Any
 from evalwright.analysis.run_checks import Checked, in_words
 from evalwright.compat.recording import mapping, nothing_at, number, opened, parsed, read_rows
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
+from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
 from evalwright.core.errors import Failure, RunError, TaskError
 from evalwright.core.text import printable
 from evalwright.runs.writer import to_json
@@ -37,10 +38,6 @@ _ADDED = frozenset({
 _LONGEST_NAME = 100
 """Bytes of a part of a file's name, of which it has three."""
 _UNUSED = ("response_tokens", "tokenized_prompts", "logprobs")
-REPLY = {"responses": "text", "reasoning_contents": "reasoning", "finish_reasons": "finish_reason"}
-"""Columns with a text of each turn, and what a Response calls it."""
-USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
-"""Of `token_usages`, and what Usage calls it."""
 
 
 @dataclass(frozen=True)
@@ -199,11 +196,6 @@ def file_of(run: Path, model: str, name: str, language: str, task: Mapping[str, 
     return run / "inferences" / language / (task.get("aggregation_group") or name) / f"{what}{ending}.jsonl"
 
 
-def at(values: Sequence[Any], place: int) -> Any:
-    """A value of a list, None behind its end."""
-    return values[place] if place < len(values) else None
-
-
 def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as it was before SEA-HELM put its columns beside."""
     return {key: value for key, value in row.items() if key not in _ADDED}
@@ -288,8 +280,6 @@ def _problem(
     most = max([len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))])
     if len(rows) < most:
         return "samples missing", f"{most - len(rows):,} of {most:,}"
-    from evalwright.compat.sea_helm.importing import answer_of, score_of
-
     metric = str(run.config["tasks"][task]["metric"])
     if errors := sum(isinstance(answer_of(row), Failure) for row in rows):
         return "failures", f"{errors:,} of {len(rows):,}"
