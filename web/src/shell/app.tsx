@@ -23,15 +23,12 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
 
   const go = useCallback((to: string, replace = false) => {
     if (to === location.hash) return;
-    if (replace) {
-      history.replaceState(null, "", to);
-      setHash(to);
-    } else {
-      location.hash = to;
-    }
+    if (replace) history.replaceState(null, "", to);
+    else location.hash = to;
+    setHash(to);
   }, []);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const moved = () => setHash(addressed);
     window.addEventListener("hashchange", moved);
     const quiet = listenToKeys();

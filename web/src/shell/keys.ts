@@ -1,5 +1,5 @@
 /** Keys: each page says which it answers, and the help lists those that hold now. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Key {
   /** As `KeyboardEvent.key` has it: "j", "ArrowDown", "?". */
@@ -15,7 +15,8 @@ const groups: { current: Key[] }[] = [];
 export function useKeys(keys: Key[]): void {
   const latest = useRef(keys);
   latest.current = keys;
-  useEffect(() => {
+  // Before the next event: what is shown answers its keys.
+  useLayoutEffect(() => {
     groups.unshift(latest);
     return () => void groups.splice(groups.indexOf(latest), 1);
   }, []);
