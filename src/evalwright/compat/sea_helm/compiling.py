@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -166,6 +167,7 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
         check_known("task in skip_tasks", skip, sorted({*tree.tasks, *members}), "")
     unused = {
+        "-D limit": options.limit and "a limit is given as --limit N",
         "-D tokenizer": options.tokenizer and not made_to_length and "no task here is made to a length",
         "--trust": options.trust and not runs_python
         and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
@@ -361,7 +363,10 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     if fails:
         failure = Failure("published failure", "task", f"{fails}. The published number is 0.")
     try:
-        scorers, metrics = scoring_of(task, samples.rows)
+        rows = samples.rows
+        if options.published and (limit := options.limit):  # SEA-HELM knows the first rows alone
+            rows = rows[: math.ceil(len(rows) * limit) if limit < 1 else int(limit)]
+        scorers, metrics = scoring_of(task, rows)
         count = min(shots or 0, len(samples.shots.pool))
     except OutOfReach as error:
         if len(found.tasks) < 2:
@@ -460,6 +465,7 @@ def rules(
         raise ConfigurationError(f"-D {asked[0]} has no effect on answers that are there: leave it out.")
     root = (configuration.get("dialect") or {}).get("task_root", ())
     recorded = {key: definition[key] for key in kept if key in definition}
+    recorded["limit"] = None if configuration.get("where") else configuration.get("limit")
     options = options_of({**recorded, "task_root": root, **settings})
     tree = tree_of(options.task_root)
     pair = str(definition["task"]), str(definition["language"])
