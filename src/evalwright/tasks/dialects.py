@@ -14,6 +14,7 @@ from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.outcomes import Outcome
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.metrics.tree import Node
 from evalwright.statistics import Estimate
@@ -33,13 +34,14 @@ SCORINGS = ("corrected", "published")
 class Rules:
     """How a recorded task's answers are scored again. found: the metrics, from the names in the scores by scorer.
 
-    kept: scorers whose recorded scores stay as they are.
+    kept: scorers whose recorded scores stay as they are. as_empty: outcomes scored as an empty answer, None for those of the record.
     """
 
     scorers: Sequence[Scorer]
     metrics: Sequence[MetricSpec]
     found: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]]
     kept: frozenset[str] = frozenset()
+    as_empty: Sequence[Outcome] | None = None
 
 
 @dataclass(frozen=True, slots=True)

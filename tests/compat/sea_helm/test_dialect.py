@@ -93,6 +93,14 @@ def test_a_set_runs_from_the_command_line_and_is_averaged_and_scored_again(
     assert [one["metrics"][0]["value"] for one in again["tasks"]] == [
         one["metrics"][0]["value"] for one in data["tasks"]
     ]
+    assert main(["score", "one", "--name", "other", "--scoring", "published"]) == 0
+    assert main(["score", "other", "--name", "back", "--scoring", "corrected"]) == 0
+    other, back = (
+        json.loads((own_folder / "runs" / name / "run.json").read_text()) for name in ("other", "back")
+    )
+    assert [one["metrics"] for one in back["groups"]] == [one["metrics"] for one in data["groups"]]
+    assert other["groups"][-1]["metrics"][0]["value"] == pytest.approx(0)
+    assert {one["description"][-11:] for one in other["tasks"]} == {"(published)"}
     write(Path(root) / "seahelm_tasks" / "colours" / "id.jsonl", rows(3))
     assert main(["score", "one", "--name", "third"]) == 2
     assert "are no longer those of the run" in capsys.readouterr().err

@@ -476,4 +476,4 @@ def rules(
             f"The rows of the task '{task['name']}' are no longer those of the run, so its answers cannot be "
             "scored again. Run it again with `evalwright run`, or name the folder of then with --task-root."
         )
-    return Rules(made.scorers, made.metrics, lambda found: made.metrics)
+    return Rules(made.scorers, made.metrics, lambda found: made.metrics, as_empty=made.score_as_empty)
