@@ -39,6 +39,7 @@ from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
+    DatasetError,
     EmptyReply,
     Failure,
     RequestFailed,
@@ -106,6 +107,8 @@ def conversation(
     """
     if isinstance(given := row.get("conversations"), list):
         return [Message(one["role"], str(one["content"])) for one in given if one["role"] in ROLES]
+    if not all([*row.get("images", ()), *row.get("image_files", ())]):
+        raise DatasetError(f"The row '{row.get('id')}' lacks a picture that the task asks about.")
     images = [Image.read(base64.b64decode(each), f"row {row.get('id')}") for each in row.get("images") or ()]
     files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
     images += [Image.read(file.read_bytes(), file.name) for file in files]
