@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.private import no_file
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
@@ -109,8 +110,8 @@ def _opened(path: Path) -> _Reader:
     if path.suffix == ".json":
         return _Reader(_from_json(path), path, relative=False)
     if not path.is_file():
-        raise ConfigurationError(f"The configuration '{path}' does not exist.")
-    document = read_document(path)
+        raise ConfigurationError(f"The configuration '{path}' {no_file(path)}.")
+    document = read_document(path, "suite file")
     return _Reader(document.value, path, relative=True, document=document)
 
 

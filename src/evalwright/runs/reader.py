@@ -18,7 +18,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
-from evalwright.core.private import ordinary
+from evalwright.core.private import lines_of, ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
@@ -139,7 +139,7 @@ class Run(Shown):
         """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
         path = self.samples_file
         with self._reading(path), _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(lines_of(lines), 1):
                 yield line, row_of(line, f"{path}, line {number}")
             self._check(path, file)
 
