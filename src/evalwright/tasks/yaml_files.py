@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -242,7 +242,9 @@ def kind_of(value: object) -> str:
     for kind, words in names.items():
         if isinstance(value, kind):
             return words
-    return "a mapping" if isinstance(value, Mapping) else "a list"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, Collection) else f"an object of '{type(value).__name__}'"
 
 
 def plain(value: Any) -> Any:
