@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName, closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import lines_of, ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
@@ -82,7 +83,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """(file and line, where the line begins, content) of each line that is not empty. Raises RunError naming the line."""
     start = 0
     with opened(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(lines_of(lines), 1):
             text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
             if text.strip():
                 where = f"{path}, line {number}"
@@ -97,11 +98,12 @@ def parsed(text: bytes | str, where: str) -> Any:
     """JSON. Raises RunError naming where it is broken."""
     from pydantic_core import from_json as fast
 
+    # The fast parser takes numbers that no record of ours can hold, and no half of a surrogate pair.
+    endless = re.search(r"\d{300}", text) if isinstance(text, str) else re.search(rb"\d{300}", text)
+    if not endless:
+        with suppress(ValueError):
+            return fast(text)
     try:
-        return fast(text)
-    except ValueError:
-        pass
-    try:  # the fast parser does not take half a surrogate pair
         return from_json(text)
     except ValueError as error:
         raise RunError(

@@ -7,6 +7,7 @@ and count as one unit each, which runs of their own would not.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -146,6 +147,7 @@ class _Task:
         self.notes: list[str] = []
         self.samples, self.source = self._samples()
         self.content_hash = self.source.content_hash if self.samples else ""
+        self._note_rows()
         self.scorer, self.specs = self._rules()
         self.tally = TaskTally([self.scorer.name], slices_of(self.sea))
 
@@ -163,6 +165,17 @@ class _Task:
             return [Sample("all rows")], own  # nothing was answered, and one failure stands for all
         limit = self.runs[0].arguments.get("limit")
         return list(islice(source, limit if isinstance(limit, int) else None)), source
+
+    def _note_rows(self) -> None:
+        """Say which runs lack rows, and how many rows have an id that another one has."""
+        for draw, (run, rows) in enumerate(zip(self.runs, self.rows, strict=True)):
+            if (lost := len(self.samples) - len(rows)) > 0 and draw not in self.raised:
+                self.notes.append(
+                    f"{self.name}: run {run.number} lacks {lost} of {len(self.samples)} samples"
+                )
+        often = Counter(name for row in max(self.rows, key=len) if (name := _id(data_of(row))))
+        if repeated := sum(count for count in often.values() if count > 1):
+            self.notes.append(f"{self.name}: {repeated} rows share their id with another; each is a sample")
 
     def _today(self, rows: Sequence[Row]) -> Samples | None:
         """The rows of SEA-HELM's folder, where they are those of the files."""
