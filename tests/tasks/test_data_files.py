@@ -162,7 +162,7 @@ def test_columns_that_are_named(server: OpenAIServer) -> None:
         (
             "question;output;target\n1;2;3\n",
             ("--judge", "demo/small"),
-            "separated by ';': save it with commas",
+            "separated by semicolons: save the file as .csv with commas",
         ),
     ],
 )
@@ -174,10 +174,33 @@ def test_what_cannot_be_is_said_in_a_sentence(file: str, arguments: tuple[str, .
     assert "Traceback" not in done.text
 
 
+@pytest.mark.parametrize(
+    ("file", "name"), [("question;target\nA, b;c, d\n", "semicolons"), ("question\ttarget\nA\tb\n", "tabs")]
+)
+def test_a_file_with_other_separators_is_known_wherever_it_is_read(file: str, name: str) -> None:
+    write("mine.csv", file)
+    write(
+        "task.yaml", 'task: t\ndataset: mine.csv\nsample: {input: "{{ question }}", target: "{{ target }}"}\n'
+    )
+    for words in (
+        ("run", "mine.csv", "--model", "scripted/echo"),
+        ("run", "task.yaml", "--model", "scripted/echo"),
+        ("run", "mine.csv", "--column", "input=question", "--model", "scripted/echo"),
+        ("init", "--task", "mine.csv", "--model", "scripted/echo"),
+    ):
+        done = command(*words)
+        assert done.code == 2
+        assert f"the cells seem to be separated by {name}" in done.text
+
+
 def test_flags_without_effect_are_errors() -> None:
     done = command("run", "factual-closed-book", "--model", "demo/small", "--column", "input=a")
     assert done.code == 2
     assert "--column names the columns of a data file" in done.text
+    done = command("run", "factual-closed-book", "--model", "demo/small", "-D", "a=b")
+    assert (done.code, "-D a=b has no effect" in done.text) == (2, True)
+    done = command("run", "factual-closed-book", "--model", "demo/small", "-T", "promt.user=a")
+    assert (done.code, "The override 'promt.user' (-T): unknown key" in done.text) == (2, True)
     done = command("run", "wikitext", "--model", "demo/small", "--judge", "demo/large", "--limit", "1")
     assert done.code == 2, done.text
 

@@ -27,6 +27,7 @@ from evalwright.tasks.datasets.opening import file_rows
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.samples import KNOWN_METADATA
 from evalwright.tasks.schema import Sample
+from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import shown
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -79,14 +80,10 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     if generate and "target" not in found and found.get("answer") == "answer":
         found["target"] = found["answer"]
     if "input" not in found and "input" not in (wanted.get("sample") or {}):
-        by_other = len(known) == 1 and next((sign for sign in ";\t|" if sign in known[0]), "")
-        if by_other and path.suffix.lower() == ".csv":
-            raise DatasetError(
-                f"The cells of '{shown(path)}' are separated by {by_other!r}: save it with commas, or with tabs as .tsv."
-            )
+        other = other_separator(known)
         raise DatasetError(
             f"No column of '{shown(path)}' has a name that says that it holds the question ({', '.join(COLUMNS['input'])}). Its "
-            f"columns: {listed(known)}. Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME)."
+            f"columns: {listed(known)}{other}. {'' if other else 'Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME).'}"
         )
     sample: dict[str, Any] = {
         role: _cell(column) for role, column in found.items() if role in ("input", "target")
@@ -125,7 +122,9 @@ def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, 
         if column not in known:
             near = closest(column, known)
             hint = f"Did you mean '{near[0]}'?" if near else f"It has: {listed(known)}."
-            raise DatasetError(f"'{shown(path)}' has no column '{column}' ({role}). {hint}")
+            raise DatasetError(
+                f"'{shown(path)}' has no column '{column}' ({role}){other_separator(known)}. {hint}"
+            )
     by_fold = _by_fold(known)
     found = {role: str(column) for role, column in named.items()}
     for role, names in COLUMNS.items():
