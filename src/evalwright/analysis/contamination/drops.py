@@ -155,13 +155,12 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
         and control.side(items.metadata[place]) != "across"
     }
     groups = Groups(items)
-    clustered = groups.clustered(chosen)
 
     def scores(control_items: bool) -> tuple[Any, Any, Any]:
         """Scores of originals and of their rewrites, a row per original, and their clusters."""
         places = [place for place in chosen if control.has(items.metadata[place]) == control_items]
         rewritten = padded([[one.score for one in chosen[place]] for place in places])
-        return items.matrix(places), rewritten, groups.codes(places) if clustered else None
+        return items.matrix(places), rewritten, groups.codes(places)
 
     *seen, clusters = scores(False)
     *unseen, control_clusters = scores(True)

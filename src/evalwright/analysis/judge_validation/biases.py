@@ -179,13 +179,8 @@ def _self_preference(
 
     def mean(values: Mapping[int, float], most: float = 1.0) -> Estimate:
         codes = np.array([clusters[key] for key in values])
-        alone = len(np.unique(codes)) == len(codes)
-        return mean_interval(
-            np.array(list(values.values())),
-            clusters=None if alone else codes,
-            value_range=(-most, most),
-            level=level,
-        )
+        scores = np.array(list(values.values()))
+        return mean_interval(scores, clusters=codes, value_range=(-most, most), level=level)
 
     if own[0][1].pairs:
         return SelfPreference(mean(means[True]), None, mean(means[True]))

@@ -59,8 +59,7 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
         yield _CHECK.skipped(f"the run '{run.id}' has no answer to this task ({failed} failed)")
         return
     values = [sum(draws) / len(draws) for draws in read.values()]
-    alone = len(clusters) == len(read)
-    share = mean_interval(values, clusters=None if alone else [codes[name] for name in read])
+    share = mean_interval(values, clusters=[codes[name] for name in read])
     limits = f"95%: {points(share.low)} to {points(share.high)}%, n = {share.n}"
     told = f"{scorer.name} reads {points(share.value)}% of answers ({limits})"
     told += f", {failed} more failed" if failed else ""
