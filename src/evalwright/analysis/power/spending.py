@@ -209,8 +209,8 @@ class Prompts:
     """The requests of some items of a task, an entry per item: how many, tokens in, and the most tokens out.
 
     most_out: None where a request leaves the limit to the model. exact: counted by the model's own tokenizer. every: all
-    items were read. counted_by: the tokenizer, in words. unread: items whose prompt could not be made or counted. stored: how
-    many of the requests the store answers, None where not all were made (a part of the items, the first of several draws).
+    items were read. counted_by: the tokenizer, in words. stored: how many of the requests the store answers, None where not all were
+    made (a part of the items, the first of several draws).
     """
 
     requests: tuple[int, ...]
@@ -219,7 +219,6 @@ class Prompts:
     exact: bool
     every: bool
     counted_by: str
-    unread: int
     stored: int | None
 
 
@@ -232,7 +231,7 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
     every = total <= MOST_READ
     places = range(total) if every else random.Random(seed).sample(range(total), MOST_READ)
     reader, counted_by = _reader(model)
-    requests, tokens, most, unread = [], [], [], 0
+    requests, tokens, most = [], [], []
     limited, stored = True, 0
     # What cannot be asked will fail in the run too, and `tasks check` says why.
     for asked, _ in run_blocking(lambda: all_requests(task, [task.samples[place] for place in places])):
@@ -241,7 +240,6 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
                 raise TaskError("no request is sent")
             into = sum(_tokens(request, reader) for request in asked)
         except EvalwrightError:
-            unread += 1
             continue
         room = [_room(request, model) for request in asked]
         limited = limited and None not in room
@@ -256,7 +254,6 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
         reader is not None,
         every,
         counted_by,
-        unread,
         stored if every and task.draws == 1 else None,
     )
 

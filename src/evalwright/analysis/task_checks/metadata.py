@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 
 from evalwright.analysis.contamination.dates import parse_span
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
@@ -17,39 +19,11 @@ from evalwright.core.samples import Sample
 
 _CHECK = Check("metadata")
 
-_SCRIPTS = """
-LATIN | latn | af az bs ca cs cy da de en eo es et eu fi fil fr ga gl ha hr hu id ig is it jv lt lv mg ms \
-    mt nl no nb nn pl pt ro sk sl so sq sv sw tl tr uz vi xh yo zu
-CYRILLIC | cyrl | be bg kk ky mk mn ru tg uk
-ARABIC | arab | ar fa ps sd ug ur
-DEVANAGARI | deva | hi mr ne sa
-CJK | hans hant | zh
-CJK HIRAGANA KATAKANA | jpan | ja
-HANGUL | hang kore | ko
-GREEK | grek | el
-HEBREW | hebr | he yi
-THAI |  | th
-BENGALI | beng | bn as
-TAMIL | taml | ta
-TELUGU | telu | te
-KANNADA | knda | kn
-MALAYALAM | mlym | ml
-GUJARATI | gujr | gu
-GURMUKHI | guru | pa
-SINHALA | sinh | si
-KHMER | khmr | km
-LAO | laoo | lo
-MYANMAR | mymr | my
-ETHIOPIC | ethi | am ti
-GEORGIAN | geor | ka
-ARMENIAN | armn | hy
-"""
-"""Scripts in the first words of Unicode's names | their ISO 15924 codes, which a language tag may hold ("zho_Hans") | their
-languages by ISO 639-1 code; a few languages that use several are left out or named by the commonest."""
-
-_TABLE = [tuple(part.split() for part in line.split("|")) for line in _SCRIPTS.strip().splitlines()]
-_OF_TAG = {tag: frozenset(names) for names, tags, _ in _TABLE for tag in tags}
-_OF_LANGUAGE = {code: frozenset(names) for names, _, codes in _TABLE for code in codes}
+_SCRIPTS = tomllib.loads(Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8"))
+_OF_TAG, _OF_LANGUAGE = (
+    {code: frozenset(names.split()) for names, row in _SCRIPTS.items() for code in row[part].split()}
+    for part in ("tags", "languages")
+)
 LEAST_SCRIPT = 0.5
 """Of a language's letters that must be of its script."""
 
