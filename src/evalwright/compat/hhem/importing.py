@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -26,7 +27,7 @@ from evalwright.compat.hhem.rows import (
     THRESHOLD,
     WORDS,
     Names,
-    Seen,
+    checks_of,
     names_of,
     records_of,
 )
@@ -136,15 +137,15 @@ def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) ->
 def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> Run:
     data = data_set(group, plan.lengths, known)
     names = names_of(group, data, plan.odd)
-    seen = Seen()
     lost = _lost(group, names, data)
-    records = list(records_of(group, names, data, seen))
-    result = result_of(group, names, data, seen, records, lost, scoring)
+    records = list(records_of(group, names, data))
+    result = result_of(group, names, data, records, lost, scoring)
+    outcomes = Counter(record.scores[RESPONSE].label for record in records)
     imported = _imported(group, names, data, scoring) | {
         "lost": lost,
         "differences": differences(group, result.metrics),
-        "outcomes": dict(sorted(seen.outcomes.items())),
-        "checks": dict(seen.checks),
+        "outcomes": dict(sorted(outcomes.items())),
+        "checks": dict(checks_of(group)),
         "notes": _notes(group, names, data, lost, result.metrics),
     }
     settings, judge = imported["settings"], {"judge": group.version, "threshold": THRESHOLD}
