@@ -40,6 +40,7 @@ _SPACELESS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMA
 """Scripts without spaces, and how many characters a bare name has at most."""
 _MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talvez")
 _SUPPOSED = word_set("might could may would")
+_ASKING = word_set("what which where when whose that this with from have does been were there their")
 _INDEFINITE = word_set("a an ein eine un une uma um")
 _UNTIL = word_set("until till bis hasta jusqu fino ate tot до sampai")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
@@ -325,16 +326,17 @@ class Names:
                 return why
         first, last = reading.clause(one.start, one.end)
         rest = [*tokens[first : one.start], *tokens[one.end : last]]
-        content = [token for token in self._content(rest) if token not in self.no_names and token != "s"]
+        spoken = HEADS | self.restarts
+        content = [token for token in self._content(rest) if token not in spoken and token != "s"]
         if content and end <= _PHRASE and ARTICLES.issuperset(token for token in rest if token not in content):
             return "the target in a longer name"
-        mine = self._shared(tokens[first:last])
-        if content and self._shared(tokens[last:]) - mine and self._names(reading, one.end, end):
+        more = {token[:5] for token in tokens[last:] if len(token) > 3} - {token[:5] for token in tokens[first:last]}
+        if content and more & self.asked - _ASKING and self._names(reading, one.end, end):
             return "another clause says more of the question"
-        before = tokens[:first]
-        own = mine - self._shared(before)
-        aside = self.common and self._content(before) and self._takes_up(before) and not own
-        return "the target in a later clause" if aside and not self.restarts.intersection(before) else ""
+        before, mine = tokens[:first], self._shared(tokens[first:last])
+        noun = reading.cased[one.end - 1][:1].islower()
+        aside = noun and self._content(before) and self._takes_up(before) and mine <= self._shared(before)
+        return "the target in a later clause" if aside and self.restarts.isdisjoint(tokens[: one.start]) else ""
 
     def _own_clause(self, reading: Reading, one: Mention) -> bool:
         """Whether the clause of a mention holds no other name, and a word of the question that no clause before it has."""
