@@ -15,7 +15,7 @@ from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 _H, _M = r"2[0-4]|[01]?\d", r"[0-5]\d"
-_TARGET = re.compile(rf"(?:{_H}):{_M}(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
+_TARGET = re.compile(rf"(?:{_H})(?::{_M}(?:\s?[ap]\.?m\.?)?|\s?[ap]\.?m\.?)", re.IGNORECASE)
 _TIME = re.compile(
     r"(?<![\d:.,])(?:(?P<hh>[01]\d|2[0-4])(?P<mm>[0-5]\d)\s?(?:hours|hrs|h)\b|(?P<first>午前|午後|上午|下午|오전|오후)?\s?(?<![\d:.,])"
     rf"(?P<h>{_H})(?:[:.](?P<m>{_M}(?!\d))(?::{_M}(?!\d))?|\s?(?:h|uhr|時|时|点|點|시)(?:\s?(?P<n>{_M}(?!\d)))?)?(?:\s?(?P<last>[ap])\.?m\b)?)",
@@ -34,7 +34,8 @@ def is_time(target: str) -> bool:
 def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
     """Whether a reply surely gives a target time, or another."""
     text = said.text
-    wanted = {minutes for target in targets for _, given in _times(target) for minutes in given[:1]}
+    right = [(given[0], target) for target in targets for _, given in _times(target)]
+    wanted = {minutes for minutes, _ in right}
     found = _times(text)
     if len({given for _, given in found}) != 1:
         return undecided("several times" if found else "no time that can be read")
@@ -45,7 +46,7 @@ def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
     if wanted.isdisjoint(given):
         short = said.marked or len(text) <= _LONG
         return incorrect("another time") if short else undecided("perhaps the time of something else")
-    written = given[0] in wanted and not any(map(str.isalpha, "".join(targets)))
+    written = any(given[0] == minutes and not any(map(str.isalpha, target)) for minutes, target in right)
     return correct("the target time") if written or len(given) == 1 else undecided("morning or afternoon")
 
 
