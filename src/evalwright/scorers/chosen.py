@@ -254,7 +254,10 @@ class _Reader:
         ):
             return NOT_EXTRACTED, "an alternative or a question"
         if out and not any(one.letter for one in free) and self.letters.cues.denies(self._asked, ""):
-            return NOT_EXTRACTED, "options are denied, and the question asks for one of which something is not true"
+            return (
+                NOT_EXTRACTED,
+                "options are denied, and the question asks for one of which something is not true",
+            )
         index = self._one(text, free)
         if index != NOT_EXTRACTED and index not in out:
             alone = (

@@ -320,23 +320,34 @@ class Names:
         tokens, end = reading.tokens, len(reading.tokens)
         if tokens[one.end : one.end + 1] == ["s"] and self._content(tokens[one.end + 1 : one.end + 2]):
             return "something of the target's"
-        for places, why in ((_UNTIL, "the target was the answer once"), (_WRONG - {"out"}, "something is said to be wrong")):
-            place = next((at for at in range(one.end, end) if tokens[at] in places), end)
-            if place < end and bool(self._names(reading, place, end)) == (places is _UNTIL):
-                return why
+        once = next((at for at in range(one.end, end) if tokens[at] in _UNTIL), end)
+        if self._names(reading, once, end):
+            return "the target was the answer once"
+        wrong = next((at for at in range(one.end, end) if tokens[at] in _WRONG and tokens[at] != "out"), end)
+        if wrong < end and not self._names(reading, one.end, wrong):
+            return "something is said to be wrong"
         first, last = reading.clause(one.start, one.end)
         rest = [*tokens[first : one.start], *tokens[one.end : last]]
         spoken = HEADS | self.restarts
         content = [token for token in self._content(rest) if token not in spoken and token != "s"]
-        if content and end <= _PHRASE and ARTICLES.issuperset(token for token in rest if token not in content):
+        ends = ((one.start - 1, one.start), (one.end, one.end))
+        beside = any(
+            tokens[at] in content and re.fullmatch("[ -]", reading.gaps[gap])
+            for at, gap in ends if first <= at < last and not (at == 0 and tokens[0].isdecimal())
+        )  # fmt: skip
+        if beside and end <= _PHRASE and ARTICLES.issuperset(token for token in rest if token not in content):
             return "the target in a longer name"
-        more = {token[:5] for token in tokens[last:] if len(token) > 3} - {token[:5] for token in tokens[first:last]}
+        more = {token[:5] for token in tokens[last:] if len(token) > 3} - {
+            token[:5] for token in tokens[first:last]
+        }
         if content and more & self.asked - _ASKING and self._names(reading, one.end, end):
             return "another clause says more of the question"
         before, mine = tokens[:first], self._shared(tokens[first:last])
         noun = reading.cased[one.end - 1][:1].islower()
         aside = noun and self._content(before) and self._takes_up(before) and mine <= self._shared(before)
-        return "the target in a later clause" if aside and self.restarts.isdisjoint(tokens[: one.start]) else ""
+        return (
+            "the target in a later clause" if aside and self.restarts.isdisjoint(tokens[: one.start]) else ""
+        )
 
     def _own_clause(self, reading: Reading, one: Mention) -> bool:
         """Whether the clause of a mention holds no other name, and a word of the question that no clause before it has."""

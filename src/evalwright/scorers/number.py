@@ -162,12 +162,12 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     before = text[max(0, number.start - 1) : number.start]
     if (myriads := _MYRIADS.match(text, end)) is not None and not number.word:
         values, step, end = _with_myriads(values, myriads.group()), Decimal(0), myriads.end()
-    money = _MONEY.search(text[max(0, number.start - 5) : number.start]) is not None
+    paid = _MONEY.search(text[max(0, number.start - 5) : number.start]) is not None
     for _ in range(2):
         word = _MAGNITUDE_WORD.match(text, end)
         form = word[1].casefold() if word else ""
-        power = 12 if money and form == "t" else MAGNITUDE.get(form)
-        small = form in tuple("mb") and not word[1].isupper() and not money if word else False
+        power = 12 if paid and form == "t" else MAGNITUDE.get(form)
+        small = form in tuple("mb") and not word[1].isupper() and not paid if word else False
         if word is None or power is None or small or (form == "k" and text[end] in " -"):
             break
         if form == "billionen" or (form in ("billion", "billones") and language in ("de", "es", "nl")):

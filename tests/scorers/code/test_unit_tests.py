@@ -54,7 +54,10 @@ def scored(text: str, **options: float) -> Score:
         ("    return 3", "failed"),
         ("I cannot.", "failed"),
         ("I'm sorry, I can't write that.", "not_attempted"),
-        ("```python\ndef area(r): return math.pi * r * r\nif __name__ == '__main__':\n    area(input())\n```", "passed"),
+        (
+            "```python\ndef area(r): return math.pi * r * r\nif __name__ == '__main__':\n    area(input())\n```",
+            "passed",
+        ),
         ("", "not_attempted"),
         ("    while True: pass", "timed out"),
     ],

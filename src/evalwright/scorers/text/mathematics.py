@@ -127,7 +127,10 @@ def judge_formula(
         formula = _SIGNED.search(_TEN.sub("", raw)) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
         if second.label != "undecided" and not (formula and second.label == "incorrect"):
             return second
-    return _judge(said, targets, question if form else "", language, number)
+    found = _judge(said, targets, question if form else "", language, number)
+    if number and found.label == "correct" and second.label == "incorrect":
+        return undecided("the target formula, as a number another: perhaps in another unit")
+    return found
 
 
 def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, number: bool) -> Verdict:
