@@ -68,7 +68,9 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         whole = board_document(board, costs=True)  # the scores on each task stand nowhere else
         return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
     first = score_columns(board)[0]
-    columns = doc.columns("Rank>", "Model*", "Tied", first.title, "Items>", "Failed>", "Cost>")
+    columns = [
+        *doc.columns("Rank>", "Model*", "Tied"), doc.Column(first.title), *doc.columns("Items>", "Failed>", "Cost>")
+    ]  # fmt: skip
     rows = [
         (
             numbers.ranks(row.ranks),
