@@ -225,4 +225,5 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
         if note.example:
             yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
     if len(notes) > _MOST_KINDS:
-        yield doc.Note(f"And {len(notes) - _MOST_KINDS} more kinds of failure.", "warn")
+        more = len(notes) - _MOST_KINDS
+        yield doc.Note(f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.", "warn")

@@ -18,7 +18,7 @@ MOST_REASON = 300
 _CHECK = "check"
 _OPENING = re.compile(r'\{\s*"')
 _SPACE = re.compile(r"[\s_-]+")
-_ESCAPE = re.compile(r'\\(?:([\\"/bfnrt]|u[0-9a-fA-F]{4})|)')
+_ESCAPE = re.compile(r'\\(?:([\\"/nrt]|[bf](?![a-z])|u[0-9a-fA-F]{4})|)')
 """A backslash, with what it escapes in JSON; a judge that writes LaTeX has others."""
 _MOST_BROKEN = 100
 """Beginnings of objects that may be none, before a reply is given up: each is read to its end."""
