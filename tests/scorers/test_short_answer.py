@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import UNDECIDED
+from evalwright.scorers.match import mentions, read, targets_of
 from scorers.scoring import CORRECT, INCORRECT, NOT_ATTEMPTED, label_of
 from support.bounds import ends
 
@@ -79,7 +80,12 @@ def test_what_is_decided_of_the_cases_is_right() -> None:
         ("Toni Morrison", "Van Morrison wrote it.", "Who wrote 'Beloved'?", UNDECIDED),
         ("Alexander Fleming", "Alexander Fleming's assistant", AUTHOR, UNDECIDED),
         ("Alexander Fleming", "A contemporary of Howard Florey: Alexander Fleming.", AUTHOR, UNDECIDED),
-        ("Valentina Tereshkova", "She was a Soviet cosmonaut.", "Who was the first woman in space?", UNDECIDED),
+        (
+            "Valentina Tereshkova",
+            "She was a Soviet cosmonaut.",
+            "Who was the first woman in space?",
+            UNDECIDED,
+        ),
         ("water", "heavy water", "What is H2O called?", UNDECIDED),
         ("1. water", "1. Water", "What is H2O called?", CORRECT),
         ("4.08 trillion", "USD 4.08T", "What is its GDP in US dollars?", CORRECT),
@@ -221,8 +227,16 @@ def test_no_text_breaks_it(reply: str, target: str, language: str, kind: str) ->
         "one hundred and ",
     ],
 )
-@pytest.mark.parametrize("target", ["Paris", "1984", "5 km", "1 May 1999", "yes"])
+@pytest.mark.parametrize("target", ["Paris", "1984", "5 km", "1 May 1999", "yes", "14:30"])
 def test_long_replies_are_bounded(piece: str, target: str) -> None:
     reply = piece * (100_000 // len(piece))
     with ends():
         label_of(target, reply, language="th")
+
+
+@pytest.mark.parametrize("target", ["กรุงเทพ", "Paris", "東京"])
+def test_a_target_that_is_repeated_without_end_is_looked_for_a_few_times(target: str) -> None:
+    assert (
+        len(mentions(read(target * 2000 if target > "a" else f"{target} " * 2000), targets_of((target,))))
+        <= 60
+    )
