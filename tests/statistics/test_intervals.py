@@ -29,9 +29,33 @@ def test_wilson_is_that_of_statsmodels(k: int, n: int, level: float) -> None:
 
 
 def test_binary_items_get_wilson() -> None:
-    found = mean_interval([1, 1, 0, 1, 1, 1, 0, 1])
-    assert (found.low, found.high) == pytest.approx(wilson(6, 8))
-    assert (found.value, found.n, found.n_clusters, found.method) == (0.75, 8, None, "Wilson")
+    found = mean_interval([1, 1, 0, 1, 0, 1, 0, 1])
+    assert (found.low, found.high) == pytest.approx(wilson(5, 8))
+    assert (found.value, found.n, found.n_clusters, found.method) == (0.625, 8, None, "Wilson")
+
+
+@pytest.mark.parametrize(("wrong", "n"), [(1, 5), (2, 40), (3, 200)])
+def test_few_wrong_items_get_the_exact_limit_near_their_end(wrong: int, n: int) -> None:
+    """Oracle: the share with which as few wrong ones come in 1 of 20 runs, by scipy's binomial."""
+    found = mean_interval([1] * (n - wrong) + [0] * wrong)
+    assert stats.binom.sf(wrong - 1, n, 1 - found.high) == pytest.approx(0.05)
+    assert found.low == pytest.approx(wilson(n - wrong, n)[0]) or n == 5
+    assert found.high > wilson(n - wrong, n)[1]
+    assert found.method == "Wilson, exact near the end"
+    other = mean_interval([0] * (n - wrong) + [1] * wrong)
+    assert (1 - other.high, 1 - other.low) == pytest.approx((found.low, found.high))
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 20, 50, 300])
+def test_rare_events_are_covered_whatever_their_share(n: int) -> None:
+    """Exactly, by summing the binomial: Wilson's own interval covers 83% where n times the share is 0.18."""
+    ends = np.array(
+        [(one.low, one.high) for one in (mean_interval([1] * k + [0] * (n - k)) for k in range(n + 1))]
+    )
+    shares = np.linspace(0.02, 2, 100) / n
+    chances = stats.binom.pmf(np.arange(n + 1)[:, None], n, shares)
+    inside = (ends[:, :1] <= shares) & (shares <= ends[:, 1:])
+    assert (chances * inside).sum(axis=0).min() > 0.914
 
 
 def test_graded_items_get_t() -> None:
