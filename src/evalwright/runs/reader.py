@@ -10,15 +10,17 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
-from evalwright.core.private import ordinary
+from evalwright.core.private import lines_of, ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
@@ -27,6 +29,7 @@ from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
 from evalwright.tasks.files import failing_as, read_json
+from evalwright.tasks.yaml_files import kind_of
 
 _RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "samples"}
 _LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
@@ -139,7 +142,7 @@ class Run(Shown):
         """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
         path = self.samples_file
         with self._reading(path), _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(lines_of(lines), 1):
                 yield line, row_of(line, f"{path}, line {number}")
             self._check(path, file)
 
@@ -242,6 +245,13 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
     raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
 
 
+def check_named_once(runs: Sequence[Run]) -> None:
+    """Raise RunError where a run is there twice."""
+    folders = [run.folder.resolve() for run in runs]
+    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
+        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run once.")
+
+
 def called(runs: Sequence[Run]) -> list[str]:
     """The runs' labels, with the run's name where two share one."""
     labels = [run.label for run in runs]
@@ -277,6 +287,8 @@ def _read(file: Path) -> Run:
     name = str(data["samples"].get("file", "")) if isinstance(data["samples"], dict) else ""
     if name in ("", ".", "..") or Path(name).name != name:
         raise RunError(f"{file} does not name a samples file in its folder.")
+    if fault := _misfit(data, _schema(), ""):
+        raise RunError(f"{file} is not as records of runs are: {fault}.")
     run = Run(file.parent, data)
     try:
         _ = run.tasks, run.groups, run.label, run.n_failed, run.cost
@@ -285,6 +297,44 @@ def _read(file: Path) -> Run:
             f"{file} is not as records of runs are ({type(error).__name__}: {printable(str(error))[:200]})."
         ) from error
     return run
+
+
+_TYPES: dict[str, Any] = {
+    "object": dict, "array": list, "string": str, "integer": (int, float), "number": (int, float), "boolean": bool,
+    "null": type(None),
+}  # fmt: skip
+
+
+@cache
+def _schema() -> Mapping[str, Any]:
+    """The published form of `run.json`."""
+    found: Mapping[str, Any] = from_json((Path(__file__).parent / "schemas" / "run.schema.json").read_bytes())
+    return found
+
+
+def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
+    """The first value of another kind than the schema says, in words; "" for none. What is missing or unknown is none: records of other
+    versions are read too."""
+    if "$ref" in schema:
+        return _misfit(value, reduce(getitem, schema["$ref"].split("/")[1:], _schema()), where)
+    if "anyOf" in schema:
+        faults = [_misfit(value, one, where) for one in schema["anyOf"]]
+        return "" if "" in faults else faults[0]
+    kinds = schema.get("type", [*_TYPES])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not any(
+        isinstance(value, _TYPES[one]) and (one == "boolean" or not isinstance(value, bool)) for one in kinds
+    ):
+        return f"'{printable(where)[:200]}' is {kind_of(value)}, not {' or '.join(kinds)}"
+    inner: Iterable[tuple[Any, Any, Mapping[str, Any]]] = ()
+    if isinstance(value, dict):
+        named, other = schema.get("properties", {}), schema.get("additionalProperties")
+        rest = other if isinstance(other, dict) else {}
+        inner = ((key, one, named.get(key, rest)) for key, one in value.items())
+    elif isinstance(value, list) and "items" in schema:
+        inner = ((place, one, schema["items"]) for place, one in enumerate(value))
+    found = (_misfit(one, of, f"{where}.{key}" if where else str(key)) for key, one, of in inner if of)
+    return next(filter(None, found), "")
 
 
 @contextmanager

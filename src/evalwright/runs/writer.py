@@ -153,12 +153,21 @@ def slug(text: str) -> str:
     return kept.strip(".-") or "run"
 
 
+_LONGEST_NAME = 200
+"""Bytes: file systems end at 255, and a model's name, a shard's number or a process's may follow."""
+
+
 def check_run_name(name: str) -> str:
     """The name, if it can be one of a run. Raises ConfigurationError for one that leads out of the folder of runs."""
     if re.search(r"[/\\\0]", name) or (name and not name.strip(".- ")):
         raise ConfigurationError(
             f"'{name}' cannot be the name of a run, because it is the name of its folder: use letters, digits, '.', '-' and '_'. "
             f"Runs are written elsewhere with --out."
+        )
+    if len(name.encode(errors="replace")) > _LONGEST_NAME:
+        raise ConfigurationError(
+            f"A run's name can have at most {_LONGEST_NAME} bytes, because it is the name of its folder; this one has "
+            f"{len(name.encode(errors='replace'))}."
         )
     return name
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
-from evalwright.core.private import open_private, ordinary
+from evalwright.core.private import LARGEST_DOCUMENT, open_private, ordinary
 from evalwright.core.secrets import mask
 from evalwright.core.text import printable
 
@@ -117,4 +117,4 @@ def read_json(path: Path, kind: type[EvalwrightError], called: str) -> Any:
     """What a file of JSON says. Raises that kind of error, in which the file is called so where it cannot be read."""
     broken = failing_as(kind, f"{path} is not valid JSON", ValueError)
     with failing_as(kind, f"{called} cannot be read"), broken:
-        return from_json(ordinary(path).read_text(encoding="utf-8"))
+        return from_json(ordinary(path, LARGEST_DOCUMENT).read_bytes().decode("utf-8-sig"))

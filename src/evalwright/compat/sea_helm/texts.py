@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -308,7 +309,8 @@ class Foreign(Scoring):
             raise SeaHelmRaised(self._raised) from None
 
 
-SECONDS = 6.0
+SECONDS, ALL_SECONDS = 6.0, 600.0
+"""That a program has for a test, and for all of them."""
 _BLOCK = re.compile(r"```(?:python)?\n((?:[^`]|`(?!``))*?)\n```", re.IGNORECASE)
 _TYPES = (
     "import ast, json, sys\nfrom typing import TYPE_CHECKING, Dict, List, Tuple, Set, Sequence, Mapping\n"
@@ -362,7 +364,13 @@ class Programs(Scoring):
         once, text = (_published, self.text(answer)) if published else (passes, answer.text)
 
         def judged() -> Outcome:
+            until = time.monotonic() + ALL_SECONDS
             for number, test in enumerate(tests, 1):
+                if time.monotonic() > until:
+                    raise ScoringError(
+                        f"The sample '{sample.id}' was given up after {ALL_SECONDS:.0f} seconds: "
+                        f"its program had passed {number - 1} of {len(tests)} tests."
+                    )
                 found = once(text, name, test, SECONDS)
                 if found.label != "passed":
                     return Outcome(found.label, f"test {number} of {len(tests)}: {found.why}")
