@@ -118,12 +118,36 @@ def _with_failed(values: npt.ArrayLike, clusters: Clusters, n_failed: int) -> tu
 def wilson(k: float, n: float, level: float = 0.95) -> Range:
     """Wilson score interval (1927) of a proportion, k successes out of n; (0, 1) for n = 0.
 
+    Where one or two (of more than 50 three) are right, or wrong, the end near 0, or 1, is the exact one-sided limit at `level` if that is
+    further out (Brown, Cai & DasGupta 2001, section 4.1): Wilson's own misses a share of 0.18 / n in one trial of six, whatever n.
+
     Raises ValueError unless 0 <= k <= n.
     """
     check_level(level)
     if not 0 <= k <= n:
         raise ValueError(f"k must be between 0 and n = {n}, but is {k}")
-    return score_interval(k / n, n, normal_quantile(0.5 + level / 2)) if n else (0.0, 1.0)
+    if not n:
+        return 0.0, 1.0
+    low, high = score_interval(k / n, n, normal_quantile(0.5 + level / 2))
+    few = 2 if n <= 50 else 3
+    if k == int(k) and n == int(n):
+        low = min(low, _rare_limit(int(k), int(n), level)) if 1 <= k <= few else low
+        high = max(high, 1 - _rare_limit(int(n - k), int(n), level)) if 1 <= n - k <= few else high
+    return low, high
+
+
+def _rare_limit(k: int, n: int, level: float) -> float:
+    """The share with which k or more of n come with probability 1 - level (Clopper & Pearson 1934), for a small k."""
+
+    def often(share: float) -> bool:
+        fewer = sum(math.comb(n, j) * share**j * (1 - share) ** (n - j) for j in range(k))
+        return 1 - fewer > 1 - level
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if often(middle) else (middle, high)
+    return low
 
 
 def score_interval(p: float, size: float, critical: float) -> Range:
@@ -132,20 +156,6 @@ def score_interval(p: float, size: float, critical: float) -> Range:
     centre = (p + square / 2) / (1 + square)
     half = critical * math.sqrt(p * (1 - p) / size + square / (4 * size)) / (1 + square)
     return max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))
-
-
-def _proportion(k: int, n: int, level: float) -> tuple[float, float, str]:
-    """Wilson's interval of k of n, and the method. Where one to three are right (or wrong), the end near 0 (or 1) is the exact one-sided
-    limit at `level` (Brown, Cai & DasGupta 2001, section 4.1): Wilson's misses a share of 1 in 5 n in one trial of six, at any n."""
-    from scipy.special import betaincinv
-
-    low, high = wilson(k, n, level)
-    few, exact = (2 if n <= 50 else 3), (low, high)
-    if 1 <= k <= few:
-        exact = min(low, float(betaincinv(k, n - k + 1, 1 - level))), high
-    if 1 <= n - k <= few:
-        exact = exact[0], max(high, 1 - float(betaincinv(n - k, k + 1, 1 - level)))
-    return *exact, "Wilson" if exact == (low, high) else "Wilson, exact near the end"
 
 
 def effective_score_interval(
@@ -207,8 +217,8 @@ def _interval(
     if value_range is not None and at_ends(units.means, value_range) and units.codes is None:
         bottom, span = value_range[0], value_range[1] - value_range[0]
         p = min(max((value - bottom) / span, 0.0), 1.0)
-        low, high, method = _proportion(round(p * units.n), units.n, level)
-        return bottom + span * low, bottom + span * high, shown, method
+        low, high = wilson(round(p * units.n), units.n, level)
+        return bottom + span * low, bottom + span * high, shown, "Wilson"
     critical = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0))
     prefix = "" if units.codes is None else "clustered "
     if value_range is not None and at_ends(units.scores, value_range):
