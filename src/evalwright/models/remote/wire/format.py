@@ -199,7 +199,9 @@ class Wire:
         ):
             return ()
         try:
-            return answers_tokens(self.tokens(data), text)
+            if found := answers_tokens(self.tokens(data), text):
+                return found
+            raise NoLogProbs
         except NoLogProbs:
             raise Rejected(
                 f"{settings.where} sent no log-probabilities of the answer's tokens although top_logprobs asks for them: "
