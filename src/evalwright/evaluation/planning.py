@@ -270,8 +270,8 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 prompt_format=configuration.format,
                 chat=chat,
                 overrides={
-                    **configuration.overrides,
                     **({"answer.mode": "generate"} if new and as_data_file(one) else {}),
+                    **configuration.overrides,
                 }
                 or None,
                 dialect=dict(configuration.dialect),

@@ -21,7 +21,7 @@ from evalwright.statistics import Estimate
 from evalwright.tasks.entry_points import offered
 
 DIALECTS = {
-    "lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT",
+    "lm-eval": "evalwright.compat.lm_eval.tasks",
     "sea-helm": "evalwright.compat.sea_helm",
 }
 """The dialects that come with the package: name -> "module:object"."""
@@ -183,10 +183,15 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
         return
     for key in settings.keys() - used:
         value = settings[key]
+        text = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        flag = (
+            f"--{key.replace('_', '-')} {text}"
+            if key in ("task_root", "trust", "scoring")
+            else f"-D {key}={text}"
+        )
         more = ", or task files there that read files elsewhere" if key == "trust" else ""
         raise ConfigurationError(
-            f"--{key.replace('_', '-')} {' '.join(map(str, value)) if isinstance(value, list | tuple) else value} has no effect: it is "
-            f"for tasks of other frameworks (DIALECT:NAME){more}, and these are none: "
+            f"{flag} has no effect: it is for tasks of other frameworks (DIALECT:NAME){more}, and these are none: "
             f"{', '.join(task.name for task in tasks[:6])}. Leave it out."
         )
 

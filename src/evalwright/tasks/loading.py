@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.private import no_file
 from evalwright.core.tasks import Task
 from evalwright.tasks import decorator, dialects
 from evalwright.tasks.data_files import as_data_file, data_file_task
@@ -262,6 +264,8 @@ def _as_path(name: str) -> tuple[Path | None, str | None]:
         if text.lower().endswith((".yaml", ".yml")):
             path = Path(text).expanduser()
             if not path.is_file():
+                if os.path.lexists(path):
+                    raise TaskError(f"The task file '{text}' cannot be read: it {no_file(path)}.")
                 raise UnknownName("task file", text, sorted(map(str, path.parent.glob("*.y*ml"))))
             return path, member
     return None, None
