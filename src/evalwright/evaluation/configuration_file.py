@@ -52,7 +52,7 @@ def configuration_from(
     """
     for option, given in (("--suite", suite), ("--trust-file", trust_file)):
         if given is not None and not file:
-            raise ConfigurationError(f"{option} {given} is about a file of settings: add --config FILE.")
+            raise ConfigurationError(f"{option} {given} can only be used with --config FILE.")
     if file:
         reader = _opened(Path(file))
         base = reader.read(suite)

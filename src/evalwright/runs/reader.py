@@ -278,6 +278,13 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
     raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
 
 
+def check_named_once(runs: Sequence[Run]) -> None:
+    """Raise RunError where a run is there twice."""
+    folders = [run.folder.resolve() for run in runs]
+    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
+        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run once.")
+
+
 def called(runs: Sequence[Run]) -> list[str]:
     """The runs' labels, with the run's name where two share one."""
     labels = [run.label for run in runs]

@@ -57,13 +57,14 @@ def load_tasks(
     folders: Sequence[str | Path] = (),
     dialect: Mapping[str, Any] | None = None,
     num_fewshot: int | None = None,
+    limit: float | None = None,
     used: set[str] | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
     A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks; of them `trust`
-    holds for task files of ours too: those in its folders may read files anywhere. used: told of the settings that a
+    holds for task files of ours too: those in its folders may read files anywhere. limit: of the run's samples, where scores depend on it. used: told of the settings that a
     task file of ours used.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
@@ -74,8 +75,9 @@ def load_tasks(
                 f"The task '{name_or_path}' is another framework's, so its settings cannot be overridden: edit its file."
             )
         own, name = foreign
-        shots = {} if num_fewshot is None else {"num_fewshot": num_fewshot}
-        return own.load(name, {**(dialect or {}), **shots}, prompt_format=prompt_format, chat=chat)
+        of_run = {"num_fewshot": num_fewshot, "limit": limit if getattr(own, "takes_limit", False) else None}
+        given = {key: value for key, value in of_run.items() if value is not None}
+        return own.load(name, {**(dialect or {}), **given}, prompt_format=prompt_format, chat=chat)
     from evalwright.tasks.compiling import compile_task
 
     trusted = (dialect or {}).get("trust", ())

@@ -110,6 +110,12 @@ class Document:
         for length in range(len(path), 0, -1):
             if path[:length] in self.bases:
                 return f"The override '{'.'.join(map(str, path[:length]))}' (-T)"
+        if (
+            path and path not in self.places
+        ):  # a key that the file does not have came with what an override put below it
+            for base in self.bases:
+                if base[: len(path)] == path:
+                    return f"The override '{'.'.join(map(str, base))}' (-T)"
         place = self.place(path)
         return str(place) if place else self.name
 

@@ -71,10 +71,6 @@ class Groups:
         self.items = items
         self._codes: dict[tuple[str, str], int] = {}
 
-    def clustered(self, places: Iterable[int]) -> bool:
-        """Whether any of these items has a named cluster."""
-        return any(self.items.clusters[place] for place in places)
-
     def codes(self, places: Iterable[int]) -> NDArray[np.int64]:
         """A cluster code per item, (n,)."""
         clusters = self.items.clusters
@@ -100,5 +96,5 @@ class Groups:
             scores_a, scores_b, clusters_a=clusters_a, clusters_b=clusters_b, value_range=limits
         )
 
-    def _scored(self, places: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        return self.items.matrix(places), self.codes(places) if self.clustered(places) else None
+    def _scored(self, places: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        return self.items.matrix(places), self.codes(places)

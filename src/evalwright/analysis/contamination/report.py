@@ -8,9 +8,18 @@ from pathlib import Path
 
 from evalwright.analysis.contamination.corpus import N
 from evalwright.analysis.contamination.dates import read_cut_off
-from evalwright.analysis.contamination.drops import ALL, Control, CutOff, Drop, by_cut_off, drops, rewrites_of
+from evalwright.analysis.contamination.drops import (
+    ALL,
+    Control,
+    CutOff,
+    Drop,
+    Overlap,
+    by_cut_off,
+    drops,
+    overlaps,
+    rewrites_of,
+)
 from evalwright.analysis.contamination.items import OF, read_items
-from evalwright.analysis.contamination.overlap import Overlap, overlaps
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run

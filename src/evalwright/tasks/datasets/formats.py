@@ -14,6 +14,7 @@ from evalwright.core.private import LONGEST_LINE, lines_of
 from evalwright.tasks.datasets.rows import Row
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
 from evalwright.tasks.files import failing_as
+from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import kind_of, shown
 
 SUFFIXES = {
@@ -62,7 +63,8 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
                 number += 1
                 if len(cells) != len(columns):
                     raise DatasetError(
-                        f"{label}, row {number:,} (line {reader.line_num:,}): it has {len(cells)} cells, the header has {len(columns)}."
+                        f"{label}, row {number:,} (line {reader.line_num:,}): it has {len(cells)} cells, the header has "
+                        f"{len(columns)}{other_separator(columns)}."
                     )
                 yield number, dict(zip(columns, cells, strict=True))
     except OSError as error:
