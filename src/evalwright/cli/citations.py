@@ -18,7 +18,6 @@ from evalwright.core.tasks import Task
 from evalwright.tasks.files import failing_as, write_file
 
 if TYPE_CHECKING:
-    from evalwright.analysis.words import counted
     from evalwright.runs.reader import Run
     from evalwright.tasks.citations import Cited
 
