@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,15 +13,12 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
-from support.browser import Tab, chromium, open_tab
+from support.browser import IN_BROWSER, Tab, drive
 from support.hostile import HOSTILE
 from support.runs import make_run
 from support.shown import board_html
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
-]
+pytestmark = IN_BROWSER
 
 LABELS = "[...document.querySelectorAll('#board tbody th.head a')].map(a => a.textContent)"
 HEADS = "[...document.querySelectorAll('#board thead th')]"
@@ -80,12 +76,8 @@ def _served(html: str) -> Iterator[tuple[str, list[str]]]:
 def _in_browser(
     tmp_path: Path, html: str, steps: Callable[[Tab, str], Coroutine[Any, Any, None]]
 ) -> list[str]:
-    async def run(url: str) -> None:
-        async with open_tab(tmp_path / "profile") as tab:
-            await steps(tab, url)
-
     with _served(html) as (url, asked):
-        asyncio.run(run(url))
+        drive(tmp_path, lambda tab: steps(tab, url))
     return asked
 
 

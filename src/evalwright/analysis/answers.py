@@ -126,7 +126,7 @@ def analyse(items: Iterable[Item], name: str = "", *, top: int = 10, examples: i
     )
 
 
-def analyse_run(run: Run, *, top: int = 10, examples: int = 2) -> list[AnswerAnalysis]:
+def analyse_run(run: Run) -> list[AnswerAnalysis]:
     """An analysis for each task of a run, by its main metric's scorer. Raises RunError where samples cannot be read."""
     mains = {task.name: task.main for task in run.tasks}
     keys = {task.name: (*run.record(task.name).get("slice_keys", ()), *SUBSETS) for task in run.tasks}
@@ -134,8 +134,7 @@ def analyse_run(run: Run, *, top: int = 10, examples: int = 2) -> list[AnswerAna
     for name, records in groupby(run.samples(), key=lambda record: record.task):
         main = mains.get(name)
         if main is not None:
-            items = _items(records, main.scorer, keys[name])
-            out.append(analyse(items, name, top=top, examples=examples))
+            out.append(analyse(_items(records, main.scorer, keys[name]), name))
     return out
 
 

@@ -58,17 +58,13 @@ class TaskConfidence(Plain):
 
 @dataclass(slots=True)
 class ConfidenceRows:
-    """The records of one task: right holds scores, nan where there is none; keys: of items or their clusters.
-
-    shared: whether several records share a key.
-    """
+    """The records of one task: right holds scores, nan where there is none; keys: of items or their clusters."""
 
     scorer: str
     stated: list[float] = field(default_factory=list)
     options: list[float] = field(default_factory=list)
     right: list[float] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
-    shared: bool = False
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take a record."""
@@ -79,7 +75,6 @@ class ConfidenceRows:
         self.right.append(NAN if value is None else float(value))
         # Draws of an item are one unit, and so are items of a cluster.
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
-        self.shared = self.shared or bool(row.get("cluster")) or row["draw"] > 0
 
     def confidence(self) -> tuple[str, NDArray[np.float64]]:
         """Where confidence comes from, and that of every record, (records,); nan where there is none."""
@@ -134,7 +129,7 @@ def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
         raise RunError(
             f"{scores} are not all right or wrong (1 or 0), so confidence cannot be compared with them."
         )
-    keys: NDArray[Any] | None = np.array(rows.keys, np.int64) if rows.shared else None
+    keys = np.array(rows.keys, np.int64)
     scored = int((~np.isnan(right)).sum())
     return TaskConfidence(
         task=task,

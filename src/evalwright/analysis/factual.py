@@ -81,9 +81,7 @@ def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
     scored = {key: one for key, one in labels.items() if one[1]}
     values = np.array([sum(label in classes for label in each) / len(each) for _, each in scored.values()])
     codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _) in scored.items()]
-    clustered = any(cluster for cluster, _ in scored.values())
-    clusters = np.array(codes, np.int64) if clustered else None
-    return compute("accuracy", Column(values, {}, clusters, len(labels) - len(scored)))
+    return compute("accuracy", Column(values, {}, np.array(codes, np.int64), len(labels) - len(scored)))
 
 
 def hardware_of(run: Run) -> str:

@@ -73,8 +73,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
-    from evalwright.reports.documents.comparison import comparison_document
-    from evalwright.reports.documents.several import several_document
+    from evalwright.reports.documents.comparison import comparison_document, several_document
 
     only_with(mode="rules", junit="rules", slices_adjust="slices")
     for name in ("baseline", "metric", "slices", "equivalent", "json_file"):

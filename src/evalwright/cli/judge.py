@@ -76,11 +76,12 @@ def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) 
         _show_drawn(_draw(given["runs_folder"], run=run, run2=run2, scorer=scorer), as_json)
         return
     from evalwright.analysis.judge_validation.calibration import (
+        beside_chosen,
         calibrate_difference,
         calibrate_judge,
+        chosen_by_hand,
         keep_calibration,
     )
-    from evalwright.analysis.judge_validation.chosen import beside_chosen, chosen_by_hand
     from evalwright.analysis.judge_validation.labels import read_label_files
     from evalwright.reports.documents.judges import calibration_document, chosen_document, difference_document
 
@@ -143,7 +144,7 @@ def bias(runs: tuple[str, ...], scorer: str, level: float, as_json: bool, **_: A
 
     Position needs `judge-pair`; self-preference runs of the judge's own model and of another, scored by several judges.
     """
-    from evalwright.analysis.judge_validation.biases import judge_biases
+    from evalwright.analysis.judge_validation.probes import judge_biases
     from evalwright.reports.documents.judges import biases_document
 
     found = judge_biases(opened(*runs), scorer=scorer, level=level)

@@ -276,6 +276,7 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 or None,
                 dialect=dict(configuration.dialect),
                 num_fewshot=configuration.num_fewshot,
+                limit=None if configuration.where else configuration.limit,
                 used=used,
             )
             # A pattern fits groups and their members, and two tags the same task; each task is evaluated once.

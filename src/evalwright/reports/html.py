@@ -45,14 +45,13 @@ def to_notebook(document: doc.Document) -> str:
     return _templates().get_template("notebook.html").render(style=style, document=document)
 
 
-def fill_page(kind: str, title: str, *, has_script: bool = True, **values: Any) -> str:
+def fill_page(kind: str, title: str, **values: Any) -> str:
     """A page of our own template, style and script of that name; values are put into it as inert, escaped text."""
     from markupsafe import Markup
 
-    style, script = read_asset(f"{kind}.css"), read_asset(f"{kind}.js") if has_script else ""
-    scripts = f"'{_hash(script)}'" if script else "'none'"
+    style, script = read_asset(f"{kind}.css"), read_asset(f"{kind}.js")
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src {scripts}; "
+        f"default-src 'none'; style-src {source_hash(style)}; script-src {source_hash(script)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     own = {"title": title, "style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
@@ -103,8 +102,9 @@ def _templates() -> Environment:
     return made
 
 
-def _hash(content: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+def source_hash(content: str) -> str:
+    """A style or script as a Content-Security-Policy allows it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
 ROOM = 74.0

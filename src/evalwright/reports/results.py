@@ -23,9 +23,8 @@ from evalwright.reports.axis import axis_of
 from evalwright.reports.board_files import board_json, board_rows
 from evalwright.reports.documents.analysis import run_report
 from evalwright.reports.documents.board import board_document, board_labels
-from evalwright.reports.documents.comparison import comparison_document
+from evalwright.reports.documents.comparison import comparison_document, several_document
 from evalwright.reports.documents.run import failed_cell
-from evalwright.reports.documents.several import several_document
 from evalwright.reports.frames import csv_of, frame_of, run_rows
 from evalwright.reports.html import to_html, to_notebook
 from evalwright.reports.latex import to_latex

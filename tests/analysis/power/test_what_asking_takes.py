@@ -20,7 +20,7 @@ from evalwright import (
     plan,
     scorer,
 )
-from evalwright.analysis.power.prompts import MOST_READ
+from evalwright.analysis.power.spending import MOST_READ
 from evalwright.core.errors import Overloaded
 from evalwright.models.remote.prices import Price
 from support.openai_server import OpenAIServer, serving

@@ -110,9 +110,7 @@ def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.
         for column, judge in enumerate(judges):
             if judge.run is run:
                 votes[places, column], shown[places, column] = (one[own] for one in judge.votes(records))
-    clusters = first.ints("clusters")
-    alone = len(np.unique(clusters)) == len(clusters)
-    return _agreement(runs[0], judges, votes, shown, None if alone else clusters, level, n_other)
+    return _agreement(runs[0], judges, votes, shown, first.ints("clusters"), level, n_other)
 
 
 def _same_answers(first: Records, other: Records) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -191,7 +189,7 @@ def _agreement(
     judges: Sequence[RecordedJudge],
     votes: Columns,
     shown: Columns,
-    clusters: NDArray[np.int64] | None,
+    clusters: NDArray[np.int64],
     level: float,
     n_other: int,
 ) -> PanelAgreement:
@@ -210,8 +208,7 @@ def _agreement(
 
     def share(column: int) -> Estimate:
         own = there[:, column]
-        groups = None if clusters is None else clusters[own]
-        return mean_interval(votes[own, column], clusters=groups, level=level)
+        return mean_interval(votes[own, column], clusters=clusters[own], level=level)
 
     def pair(a: int, b: int) -> RaterPair:
         one, other = votes[:, a], votes[:, b]

@@ -14,16 +14,16 @@ from typing import Any
 from evalwright.analysis.power.designs import (
     MeasuredPair,
     designs_of,
+    drawn_at_random,
+    draws_of,
     measured_pair,
     of_one_prompt,
     parts_forecast,
 )
-from evalwright.analysis.power.draws import drawn_at_random, draws_of
 from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
-    as_list,
     configuration_of,
     measured_run,
     models_of,
@@ -31,16 +31,15 @@ from evalwright.analysis.power.opening import (
     pilot_runs,
     planned_models,
 )
-from evalwright.analysis.power.prompts import read_prompts
 from evalwright.analysis.power.settings import Aim
-from evalwright.analysis.power.spending import ModelBasis, add_up, known_price, total, usage_of
+from evalwright.analysis.power.spending import ModelBasis, add_up, known_price, read_prompts, total, usage_of
 from evalwright.analysis.power.variances import Variances, variances_of
 from evalwright.analysis.trees import Average
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.engine.opening import existing_store
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, as_list
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evalwright.analysis.task_checks.extraction import check_extraction
-from evalwright.analysis.task_checks.findings import Finding, ok
+from evalwright.analysis.task_checks.findings import Check, Finding
 from evalwright.analysis.task_checks.gold import check_gold
 from evalwright.analysis.task_checks.ignorance import check_ignorance, check_labels
 from evalwright.analysis.task_checks.material import Material, material_of
@@ -61,7 +61,7 @@ def examine(
 
 
 def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[Finding]:
-    yield ok("samples", f"{len(material.samples)} samples read, ids unique{_spread(material)}")
+    yield Check("samples").ok(f"{len(material.samples)} samples read, ids unique{_spread(material)}")
     for check in _CHECKS:
         yield from check(material)
     if model is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evalwright.analysis.task_checks.asking import judged
-from evalwright.analysis.task_checks.findings import Finding, fault, note, ok, points, quoted, skipped
+from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample
@@ -18,7 +18,7 @@ from evalwright.tasks.dialects import is_dialect
 MOST_UNREAD = 0.1
 """Of answers that could not be read; more is a fault of the task, its prompt or its scorer."""
 
-_CHECK = "extraction"
+_CHECK = Check("extraction")
 _UNREAD = "not_extracted"
 _EXAMPLES = 3
 
@@ -28,12 +28,12 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
     name = material.task.name
     scorer, reason = judged(material)
     if name not in [task.name for task in run.tasks]:
-        yield skipped(_CHECK, f"the run '{run.id}' has no answers to {name}")
+        yield _CHECK.skipped(f"the run '{run.id}' has no answers to {name}")
     elif scorer is None or not material.generates:
-        yield skipped(_CHECK, reason or "answers are chosen by likelihood, so there is nothing to extract")
+        yield _CHECK.skipped(reason or "answers are chosen by likelihood, so there is nothing to extract")
     elif is_dialect(scorer.kind):
         what = "another framework's filters do not separate an answer that cannot be read"
-        yield skipped(_CHECK, f"{what} from a wrong one")
+        yield _CHECK.skipped(f"{what} from a wrong one")
     else:
         yield from _checked(run, name, scorer)
 
@@ -56,19 +56,18 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
             unread.setdefault(name, answer.text)
             cut += any(response.finish_reason == "length" for response in answer.responses)
     if not read:
-        yield skipped(_CHECK, f"the run '{run.id}' has no answer to this task ({failed} failed)")
+        yield _CHECK.skipped(f"the run '{run.id}' has no answer to this task ({failed} failed)")
         return
     values = [sum(draws) / len(draws) for draws in read.values()]
-    alone = len(clusters) == len(read)
-    share = mean_interval(values, clusters=None if alone else [codes[name] for name in read])
+    share = mean_interval(values, clusters=[codes[name] for name in read])
     limits = f"95%: {points(share.low)} to {points(share.high)}%, n = {share.n}"
     told = f"{scorer.name} reads {points(share.value)}% of answers ({limits})"
     told += f", {failed} more failed" if failed else ""
     told += f"; {cut} of those not read were cut at the token limit" if cut else ""
     bad = share.value < 1 - MOST_UNREAD
-    yield fault(_CHECK, told, list(unread)) if bad else ok(_CHECK, told)
+    yield _CHECK.fault(told, list(unread)) if bad else _CHECK.ok(told)
     for name, text in list(unread.items())[:_EXAMPLES]:
-        yield note(_CHECK, f"not read, '{name}': {quoted(text)}", [name])
+        yield _CHECK.note(f"not read, '{name}': {quoted(text)}", [name])
 
 
 def _is_read(sample: Sample, answer: Answer, scorer: Scorer) -> bool:

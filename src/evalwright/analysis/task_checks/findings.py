@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evalwright.analysis.words import counted as counted
 from evalwright.core.plain import Plain
 
 CheckVerdict = Literal["ok", "note", "skipped", "fault"]
@@ -31,32 +30,34 @@ class Finding(Plain):
         return self.verdict != "fault"
 
 
-def ok(check: str, text: str) -> Finding:
-    """All is well."""
-    return Finding("ok", check, text)
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is looked at, by the name that its verdicts have."""
 
+    name: str
 
-def note(check: str, text: str, samples: Sequence[str] = ()) -> Finding:
-    """Worth knowing, no fault."""
-    return Finding("note", check, text, tuple(samples))
+    def ok(self, text: str) -> Finding:
+        """All is well."""
+        return Finding("ok", self.name, text)
 
+    def note(self, text: str, samples: Sequence[str] = ()) -> Finding:
+        """Worth knowing, no fault."""
+        return Finding("note", self.name, text, tuple(samples))
 
-def skipped(check: str, text: str) -> Finding:
-    """Cannot be known here."""
-    return Finding("skipped", check, text)
+    def skipped(self, text: str) -> Finding:
+        """Cannot be known here."""
+        return Finding("skipped", self.name, text)
 
+    def fault(self, text: str, samples: Sequence[str] = ()) -> Finding:
+        """A fault; the text ends with the first of its samples."""
+        named = ", ".join(samples[:_LISTED]) + (", ..." if len(samples) > _LISTED else "")
+        return Finding("fault", self.name, f"{text}: {named}" if samples else text, tuple(samples))
 
-def fault(check: str, text: str, samples: Sequence[str] = ()) -> Finding:
-    """A fault; the text ends with the first of its samples."""
-    named = ", ".join(samples[:_LISTED]) + (", ..." if len(samples) > _LISTED else "")
-    return Finding("fault", check, f"{text}: {named}" if samples else text, tuple(samples))
-
-
-def checked(check: str, faults: Sequence[Finding], well: str) -> Iterator[Finding]:
-    """The faults of a check, or that all is well."""
-    yield from faults
-    if not faults:
-        yield ok(check, well)
+    def verdicts(self, faults: Sequence[Finding], well: str) -> Iterator[Finding]:
+        """The faults, or that all is well."""
+        yield from faults
+        if not faults:
+            yield self.ok(well)
 
 
 def quoted(text: str) -> str:

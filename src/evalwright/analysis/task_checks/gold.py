@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from string import ascii_uppercase
 
 from evalwright.analysis.task_checks.asking import cited, continuing, preferences, saying, unjudged, worths
-from evalwright.analysis.task_checks.findings import Finding, checked, counted, fault, ok, quoted, skipped
+from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import Material
+from evalwright.analysis.words import counted
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Scorer
 
-_CHECK = "gold answers"
+_CHECK = Check("gold answers")
 
 
 def check_gold(material: Material) -> Iterator[Finding]:
@@ -20,7 +21,7 @@ def check_gold(material: Material) -> Iterator[Finding]:
     for scorer in material.task.scorers:
         reason = unjudged(material.task, scorer)
         if reason:
-            yield skipped(_CHECK, f"{scorer.name}: {reason}" if scorer.name not in reason else reason)
+            yield _CHECK.skipped(f"{scorer.name}: {reason}" if scorer.name not in reason else reason)
             continue
         try:
             if material.chooses:
@@ -28,11 +29,11 @@ def check_gold(material: Material) -> Iterator[Finding]:
             elif material.continues:
                 yield from _continuations(material, scorer)
             elif not any(sample.targets for sample in material.samples):
-                yield skipped(_CHECK, f"{scorer.name}: no sample has a target, so there is no gold answer")
+                yield _CHECK.skipped(f"{scorer.name}: no sample has a target, so there is no gold answer")
             else:
                 yield _texts(material, scorer)
         except ScoringError as error:
-            yield fault(_CHECK, f"gold answers: {error}")
+            yield _CHECK.fault(f"gold answers: {error}")
 
 
 def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
@@ -44,9 +45,9 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
         ids = list(dict.fromkeys(bad))
         if ids:
             text = f"{which} is the most likely, but {counted(len(ids), 'sample')} do not score {wanted:g}"
-            faults.append(fault(_CHECK, f"{scorer.name}: {text}", ids))
-    yield from checked(
-        _CHECK, faults, f"{scorer.name}: the gold option scores 1 on all samples, every other 0"
+            faults.append(_CHECK.fault(f"{scorer.name}: {text}", ids))
+    yield from _CHECK.verdicts(
+        faults, f"{scorer.name}: the gold option scores 1 on all samples, every other 0"
     )
 
 
@@ -56,9 +57,9 @@ def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     wrong = worths(material, scorer, ((one, continuing(False)) for one in samples))
     bad = [one.id for one, high, low in zip(samples, right, wrong, strict=True) if (high, low) != (1.0, 0.0)]
     text = f"a greedy target does not score 1, or another 0, on {counted(len(bad), 'sample')}"
-    faults = [fault(_CHECK, f"{scorer.name}: {text}", bad)] if bad else []
-    yield from checked(
-        _CHECK, faults, f"{scorer.name}: a target that greedy decoding gives scores 1, another 0"
+    faults = [_CHECK.fault(f"{scorer.name}: {text}", bad)] if bad else []
+    yield from _CHECK.verdicts(
+        faults, f"{scorer.name}: a target that greedy decoding gives scores 1, another 0"
     )
 
 
@@ -75,10 +76,10 @@ def _texts(material: Material, scorer: Scorer) -> Finding:
             wrong.setdefault(sample.id, form)
     if not wrong:
         several = f" ({len(forms):,} forms)" if len(forms) > len(material.samples) else ""
-        return ok(_CHECK, f"{scorer.name}: gold answers score 1 on all samples{several}")
+        return _CHECK.ok(f"{scorer.name}: gold answers score 1 on all samples{several}")
     first, form = next(iter(wrong.items()))
     which = f"the gold answer does not score 1 on {counted(len(wrong), 'sample')}"
-    return fault(_CHECK, f"{scorer.name}: {which} ({quoted(form)} of '{first}')", list(wrong))
+    return _CHECK.fault(f"{scorer.name}: {which} ({quoted(form)} of '{first}')", list(wrong))
 
 
 def gold_forms(material: Material, sample: Sample) -> list[str]:

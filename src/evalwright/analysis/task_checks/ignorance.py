@@ -16,17 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evalwright.analysis.task_checks.asking import judged, preferences, saying, worths
-from evalwright.analysis.task_checks.findings import (
-    Finding,
-    counted,
-    fault,
-    note,
-    ok,
-    points,
-    quoted,
-    skipped,
-)
+from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
+from evalwright.analysis.words import counted
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Scorer
@@ -50,7 +42,8 @@ LEAST_SAMPLES = 10
 REFUSING = frozenset({"stress"})
 """Scorers to which declining is right: what it is worth is judged on the tasks that are asked together with theirs."""
 
-_CHECK = "answers that ignore the question"
+_CHECK = Check("answers that ignore the question")
+_LABELS = Check("labels")
 _FEW_LABELS = 5
 """Free answers are labels where each stands for so many samples on average."""
 
@@ -104,9 +97,9 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
     for material in materials:
         scorer, reason = judged(material)
         if scorer is None:
-            yield skipped(_CHECK, f"{material.task.name}: {reason}")
+            yield _CHECK.skipped(f"{material.task.name}: {reason}")
         elif material.continues and not material.chooses:
-            yield skipped(_CHECK, f"{material.task.name}: one continuation is scored: nothing to choose")
+            yield _CHECK.skipped(f"{material.task.name}: one continuation is scored: nothing to choose")
         else:
             asked.append(JudgedTask(material, scorer, material.askable))
     choosing = [one for one in asked if one.material.chooses]
@@ -118,7 +111,7 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
         )
         yield from _texts(saying_so)
     except ScoringError as error:
-        yield fault(_CHECK, f"an answer that ignores the question: {error}")
+        yield _CHECK.fault(f"an answer that ignores the question: {error}")
 
 
 # -- always the same option ---------------------------------------------------------------------------------------------
@@ -142,7 +135,7 @@ def _letters(
 ) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if 0 < n < LEAST_SAMPLES:
-        yield skipped(_CHECK, f"{counted(n, 'sample')} with options: too few to judge one always chosen")
+        yield _CHECK.skipped(f"{counted(n, 'sample')} with options: too few to judge one always chosen")
         return
     found: dict[int, AgainstChance] = {}
     most = max((len(sample.choices) for one in asked for sample in one.samples), default=0)
@@ -163,12 +156,12 @@ def _letters(
     for place, got in bad.items():
         name = f"always {ascii_uppercase[place]}{f' ({fixed[place]})' if fixed else ''}"
         if fixed and got.mean < ONE_LABEL:
-            yield note(_CHECK, f"{name}: {got}: the labels are not balanced, so read scores beside this one")
+            yield _CHECK.note(f"{name}: {got}: the labels are not balanced, so read scores beside this one")
         else:
-            yield fault(_CHECK, f"{name}: {got}: the labels are skewed towards {ascii_uppercase[place]}")
+            yield _CHECK.fault(f"{name}: {got}: the labels are skewed towards {ascii_uppercase[place]}")
     if not bad:
         best = max(found, key=lambda place: found[place].mean)
-        yield ok(_CHECK, f"always the same option: at most {found[best]}, for {ascii_uppercase[best]}")
+        yield _CHECK.ok(f"always the same option: at most {found[best]}, for {ascii_uppercase[best]}")
 
 
 # -- the same words -----------------------------------------------------------------------------------------------------
@@ -178,7 +171,7 @@ def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if n < 2:
         if n:
-            yield skipped(_CHECK, "one sample is too few for answers that ignore the question")
+            yield _CHECK.skipped("one sample is too few for answers that ignore the question")
         return
     yield _judged_text("empty answers", asked, lambda sample: "")
     answerable = [one for one in asked if one.scorer.kind not in REFUSING]
@@ -190,7 +183,7 @@ def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
     if len(answerable) < len(asked):
         n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
         text = f"declining is right on {counted(n, 'sample')}: use them together with questions that have answers"
-        yield note(_CHECK, text)
+        yield _CHECK.note(text)
     free = [one for one in answerable if not all(sample.choices for sample in one.samples)]
     counts = [Counter(sample.target for sample in one.samples if sample.target) for one in free]
     for text in dict.fromkeys(found.most_common(1)[0][0] for found in counts if found):
@@ -212,10 +205,10 @@ def _judged_text(
     values, samples = _said(asked, text)
     got = against_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
-        return fault(_CHECK, f"{name}: {got}", _right(values, samples))
+        return _CHECK.fault(f"{name}: {got}", _right(values, samples))
     if _generous(got):
-        return fault(_CHECK, f"{name}: {points(got.mean)}%", _right(values, samples))
-    return ok(_CHECK, f"{name}: {got}")
+        return _CHECK.fault(f"{name}: {points(got.mean)}%", _right(values, samples))
+    return _CHECK.ok(f"{name}: {got}")
 
 
 def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
@@ -225,10 +218,10 @@ def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
     chances = [chance_of(sample) or _label_chance(one) for one in asked for sample in one.samples]
     got = against_chance(values, samples, chances)
     if _generous(got):
-        return fault(_CHECK, f"{name}: {points(got.mean)}%", _right(values, samples))
+        return _CHECK.fault(f"{name}: {points(got.mean)}%", _right(values, samples))
     if got.chance and got.above:
-        return note(_CHECK, f"{name}: {got}: the labels are not balanced, so read scores beside this one")
-    return ok(_CHECK, f"{name}: {points(got.mean)}%")
+        return _CHECK.note(f"{name}: {got}: the labels are not balanced, so read scores beside this one")
+    return _CHECK.ok(f"{name}: {points(got.mean)}%")
 
 
 def _said(asked: Sequence[JudgedTask], text: Callable[[Sample], str]) -> tuple[list[float], list[Sample]]:
@@ -269,7 +262,7 @@ def check_labels(material: Material) -> Iterator[Finding]:
         return
     if len(samples) < LEAST_SAMPLES:
         n = counted(len(samples), "sample")
-        yield skipped("labels", f"{n} with one right option: too few to judge its place")
+        yield _LABELS.skipped(f"{n} with one right option: too few to judge its place")
         return
     yield _places(samples)
     if len({frozenset(sample.choices) for sample in samples}) > 1:
@@ -287,12 +280,12 @@ def _places(samples: Sequence[Sample]) -> Finding:
     )
     told = f"gold options are in places {shares} (p = {p:.2g} if places were even)"
     if p >= RARE or excess[worst] < LEAST_SKEW:
-        return ok("labels", told)
+        return _LABELS.ok(told)
     letter = names[worst]
     ids = [sample.id for sample in samples if sample.gold[0] == worst]
     if len({sample.choices for sample in samples}) == 1:
-        return note("labels", f"{told}: {letter} is the more frequent label", ids)
-    return fault("labels", f"{told}: the labels are skewed towards {letter}", ids)
+        return _LABELS.note(f"{told}: {letter} is the more frequent label", ids)
+    return _LABELS.fault(f"{told}: the labels are skewed towards {letter}", ids)
 
 
 def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[float]]:
@@ -325,10 +318,10 @@ def _length(samples: Sequence[Sample]) -> Finding:
             chosen.append(sample)
             right.append(float(lengths.index(max(lengths)) == sample.gold[0]))
     if len(chosen) < LEAST_SAMPLES:
-        return skipped("labels", f"one option is the longest in {len(chosen)} samples, too few to judge by")
+        return _LABELS.skipped(f"one option is the longest in {len(chosen)} samples, too few to judge by")
     got = against_chance(right, chosen, [chance_of(sample) for sample in chosen])
     text = f"the longest option is the gold one in {got} of {counted(len(chosen), 'sample')}"
     if got.above and got.mean > got.chance + LEAST_LENGTH:
         ids = [sample.id for sample, is_gold in zip(chosen, right, strict=True) if is_gold]
-        return fault("labels", f"{text}: its length gives it away", ids)
-    return ok("labels", text)
+        return _LABELS.fault(f"{text}: its length gives it away", ids)
+    return _LABELS.ok(text)

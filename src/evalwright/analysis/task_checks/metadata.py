@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 
 from evalwright.analysis.contamination.dates import parse_span
-from evalwright.analysis.task_checks.findings import (
-    Finding,
-    counted,
-    fault,
-    note,
-    ok,
-    points,
-    quoted,
-    skipped,
-)
+from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.ignorance import chance_of
 from evalwright.analysis.task_checks.material import Material
+from evalwright.analysis.words import counted
 from evalwright.core.samples import Sample
 
-_CHECK = "metadata"
+_CHECK = Check("metadata")
 
-_SCRIPTS = """
-LATIN | latn | af az bs ca cs cy da de en eo es et eu fi fil fr ga gl ha hr hu id ig is it jv lt lv mg ms \
-    mt nl no nb nn pl pt ro sk sl so sq sv sw tl tr uz vi xh yo zu
-CYRILLIC | cyrl | be bg kk ky mk mn ru tg uk
-ARABIC | arab | ar fa ps sd ug ur
-DEVANAGARI | deva | hi mr ne sa
-CJK | hans hant | zh
-CJK HIRAGANA KATAKANA | jpan | ja
-HANGUL | hang kore | ko
-GREEK | grek | el
-HEBREW | hebr | he yi
-THAI |  | th
-BENGALI | beng | bn as
-TAMIL | taml | ta
-TELUGU | telu | te
-KANNADA | knda | kn
-MALAYALAM | mlym | ml
-GUJARATI | gujr | gu
-GURMUKHI | guru | pa
-SINHALA | sinh | si
-KHMER | khmr | km
-LAO | laoo | lo
-MYANMAR | mymr | my
-ETHIOPIC | ethi | am ti
-GEORGIAN | geor | ka
-ARMENIAN | armn | hy
-"""
-"""Scripts in the first words of Unicode's names | their ISO 15924 codes, which a language tag may hold ("zho_Hans") | their
-languages by ISO 639-1 code; a few languages that use several are left out or named by the commonest."""
-
-_TABLE = [tuple(part.split() for part in line.split("|")) for line in _SCRIPTS.strip().splitlines()]
-_OF_TAG = {tag: frozenset(names) for names, tags, _ in _TABLE for tag in tags}
-_OF_LANGUAGE = {code: frozenset(names) for names, _, codes in _TABLE for code in codes}
+_SCRIPTS = tomllib.loads(Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8"))
+_OF_TAG, _OF_LANGUAGE = (
+    {code: frozenset(names.split()) for names, row in _SCRIPTS.items() for code in row[part].split()}
+    for part in ("tags", "languages")
+)
 LEAST_SCRIPT = 0.5
 """Of a language's letters that must be of its script."""
 
@@ -71,14 +37,14 @@ def check_metadata(material: Material) -> Iterator[Finding]:
     found = [*_clusters(material), *_dates(material), *_languages(material), *_chance(material)]
     yield from found
     if all(finding.ok for finding in found):
-        yield ok(_CHECK, "clusters, dates, languages and chance match what is stated")
+        yield _CHECK.ok("clusters, dates, languages and chance match what is stated")
 
 
 def _clusters(material: Material) -> Iterator[Finding]:
     claimed = [sample for sample in material.samples if sample.cluster and sample.cluster != sample.id]
     sizes = Counter(sample.cluster or sample.id for sample in material.samples)
     if claimed and len(sizes) == len(material.samples) > 1:
-        yield fault(_CHECK, "clusters are stated, and each has one sample", [sample.id for sample in claimed])
+        yield _CHECK.fault("clusters are stated, and each has one sample", [sample.id for sample in claimed])
 
 
 def _dates(material: Material) -> Iterator[Finding]:
@@ -96,7 +62,7 @@ def _dates(material: Material) -> Iterator[Finding]:
         if samples:
             shown, n = quoted(str(samples[0].metadata["created_at"])), counted(len(samples), "sample")
             text = f"created_at of {n} is {what} ({shown})"
-            yield fault(_CHECK, text, [sample.id for sample in samples])
+            yield _CHECK.fault(text, [sample.id for sample in samples])
 
 
 def _languages(material: Material) -> Iterator[Finding]:
@@ -117,14 +83,14 @@ def _languages(material: Material) -> Iterator[Finding]:
             ids = [sample.id for sample, hits, total in found if hits < LEAST_SCRIPT * total]
             share = points(own / all_letters)
             text = f"the language is '{language}', and {share}% of its letters are of its script"
-            yield fault(_CHECK, text, ids)
+            yield _CHECK.fault(text, ids)
             continue
         strange = [one.id for one, hits, total in found if total >= 10 and hits < LEAST_SCRIPT * total]
         if strange:
             text = f"{counted(len(strange), 'sample')} of language '{language}' in another script"
-            yield note(_CHECK, text, strange)
+            yield _CHECK.note(text, strange)
     if +unknown:
-        yield skipped(_CHECK, f"the script of the language {quoted(next(iter(+unknown)))} is not known here")
+        yield _CHECK.skipped(f"the script of the language {quoted(next(iter(+unknown)))} is not known here")
 
 
 @lru_cache(maxsize=1024)
@@ -157,9 +123,9 @@ def _chance(material: Material) -> Iterator[Finding]:
             why = f"a chance of {declared} is declared"
             if assuming:
                 why = f"the metric {assuming[0]} treats letters as classes"
-            yield fault(_CHECK, f"{told}, and {why}", odd)
+            yield _CHECK.fault(f"{told}, and {why}", odd)
         else:
-            yield note(_CHECK, f"{told}; chance is {points(chance)}% on average", odd)
+            yield _CHECK.note(f"{told}; chance is {points(chance)}% on average", odd)
     if declared is not None:
         yield from _declared(declared, chance)
 
@@ -168,9 +134,9 @@ def _declared(declared: object, chance: float) -> Iterator[Finding]:
     try:
         value = float(str(declared).rstrip("%")) / (100 if str(declared).endswith("%") else 1)
     except ValueError:
-        yield fault(_CHECK, f"the declared chance {quoted(str(declared))} is not a number")
+        yield _CHECK.fault(f"the declared chance {quoted(str(declared))} is not a number")
         return
     value = value / 100 if value > 1 else value
     if abs(value - chance) > _CHANCE_ROUNDING:
         text = f"a chance of {points(value)}% is declared, and guessing gives {points(chance)}%"
-        yield fault(_CHECK, text)
+        yield _CHECK.fault(text)

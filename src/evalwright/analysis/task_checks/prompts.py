@@ -5,22 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from evalwright.analysis.task_checks.findings import (
-    Finding,
-    checked,
-    counted,
-    fault,
-    note,
-    ok,
-    quoted,
-    skipped,
-)
+from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import Material, prompt_text, request_prompt, turns
+from evalwright.analysis.words import counted
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request
 from evalwright.models.base import Model
 from evalwright.models.local.tokens import Reader
 
+_PROMPTS, _CONTEXT = Check("prompts"), Check("context")
 _UNRENDERED = re.compile(r"(?<![\\\^_\w}])\{\{-?\s*[A-Za-z_][\w.\[\]'\"|() ]*-?\}\}|\{%-?\s*[a-z]+[^%]*%\}")
 _OBJECT = re.compile(r"\[object \w+\]|<[\w.]+ object at 0x[0-9a-f]+>|<bound method |<built-in method ")
 _MISSING = re.compile(r"(?:^|[:=]\s)\s*(?:None|nan|NaN|undefined|null)[.,;]?\s*$", re.MULTILINE)
@@ -32,8 +25,8 @@ _BEGINNINGS = (
 
 def check_prompts(material: Material) -> Iterator[Finding]:
     """Verdicts on the requests of all samples."""
-    yield from checked(
-        "prompts", list(_faults(material)), "all prompts render, and join their continuations correctly"
+    yield from _PROMPTS.verdicts(
+        list(_faults(material)), "all prompts render, and join their continuations correctly"
     )
 
 
@@ -41,7 +34,7 @@ def _faults(material: Material) -> Iterator[Finding]:
     broken = list(material.broken)
     if broken:
         reason = quoted(next(iter(material.broken.values())))
-        yield fault("prompts", f"{counted(len(broken), 'sample')} have no request ({reason})", broken)
+        yield _PROMPTS.fault(f"{counted(len(broken), 'sample')} have no request ({reason})", broken)
     for what, show in _KINDS.items():
         shown = {
             sample.id: text
@@ -64,7 +57,7 @@ def _shown(what: str, shown: Mapping[str, str]) -> Iterator[Finding]:
     """A fault, with the first of the texts that show it, by sample."""
     if shown:
         first = quoted(next(iter(shown.values())))
-        yield fault("prompts", f"{what} in {counted(len(shown), 'sample')} ({first})", list(shown))
+        yield _PROMPTS.fault(f"{what} in {counted(len(shown), 'sample')} ({first})", list(shown))
 
 
 def _prompts(sent: tuple[Request, ...]) -> list[Prompt]:
@@ -127,8 +120,8 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     """Verdicts on the requests as this model would read them. A model that keeps its tokenizer to itself is skipped."""
     reader = model.reader()
     if reader is None:
-        yield skipped(
-            "context", f"{model.name} has no tokenizer here, so it is unknown what fits into its context"
+        yield _CONTEXT.skipped(
+            f"{model.name} has no tokenizer here, so it is unknown what fits into its context"
         )
         return
     cut, short, twice = list[str](), list[str](), list[str]()
@@ -149,21 +142,21 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
             twice.append(sample.id)
     holds = f"the context of {model.name} holds {limit:,} tokens, the longest prompt has {longest:,}"
     if cut:
-        yield fault("context", f"{holds}: {len(cut):,} of {counted(n, 'sample')} are cut or refused", cut)
+        yield _CONTEXT.fault(f"{holds}: {len(cut):,} of {counted(n, 'sample')} are cut or refused", cut)
     if short:
         text = f"{holds}: with the answer's token limit, {len(short):,} of {counted(n, 'sample')} do not fit"
-        yield fault("context", text, short)
+        yield _CONTEXT.fault(text, short)
     if not cut and not short:
-        yield ok("context", holds)
+        yield _CONTEXT.ok(holds)
     firsts = [sent[0] for sent in material.requests if sent]
     if any(isinstance(one, Generate) and one.max_tokens is None for one in firsts):
-        yield note("context", "the task leaves the answer's length to the model, so it is not counted")
+        yield _CONTEXT.note("the task leaves the answer's length to the model, so it is not counted")
     if twice:
-        yield fault("context", f"{counted(len(twice), 'prompt')} would begin with two BOS tokens", twice)
+        yield _CONTEXT.fault(f"{counted(len(twice), 'prompt')} would begin with two BOS tokens", twice)
     if refused:
         reason = quoted(next(iter(refused.values())))
         text = f"{model.name} cannot take {counted(len(refused), 'sample')} ({reason})"
-        yield fault("context", text, list(refused))
+        yield _CONTEXT.fault(text, list(refused))
 
 
 def _measured(reader: Reader, request: Generate | LogLikelihood) -> tuple[int, int, bool]:

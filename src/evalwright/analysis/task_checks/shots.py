@@ -7,21 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalwright.analysis.task_checks.asking import cited, judged, value_of
-from evalwright.analysis.task_checks.findings import (
-    Finding,
-    checked,
-    counted,
-    fault,
-    note,
-    ok,
-    quoted,
-    skipped,
-)
+from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import Material, normalised, prompt_text, request_prompt
+from evalwright.analysis.words import counted
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample
 
-_CHECK = "shots"
+_CHECK = Check("shots")
 _TELLING = 16
 """A shorter text may stand in a shot by chance."""
 
@@ -50,14 +42,14 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
             leaking.append(sample.id)
     kinds = {"is the question itself": equal, "contains the question or its whole answer": leaking}
     faults = [
-        fault(_CHECK, f"a shot {what} in {counted(len(ids), 'sample')}", ids)
+        _CHECK.fault(f"a shot {what} in {counted(len(ids), 'sample')}", ids)
         for what, ids in kinds.items()
         if ids
     ]
     every = list(drawn.values())
     faults += [*_evaluated(material, shots, every), *_wrong(material, every)]
     well = f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong by its own gold"
-    yield from checked(_CHECK, faults, well)
+    yield from _CHECK.verdicts(faults, well)
 
 
 def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
@@ -95,9 +87,9 @@ def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Fin
         told = f"the evaluated samples contain {len(taken)} of {counted(len(drawn), 'shot')}"
         if shots.pool.content_hash == material.task.samples.content_hash:
             told += "; a pool of other questions would keep them apart (few_shot: dataset)"
-            yield note(_CHECK, told, taken)
+            yield _CHECK.note(told, taken)
         else:
-            yield fault(_CHECK, told, taken)
+            yield _CHECK.fault(told, taken)
 
 
 def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
@@ -135,7 +127,7 @@ def _wrong(material: Material, drawn: list[Any]) -> Iterator[Finding]:
 
 
 def _wrong_shot(sample: Sample, said: str, why: str) -> Finding:
-    return fault(_CHECK, f"the shot {quoted(sample.input)} answers {quoted(said)}, {why}", [sample.id])
+    return _CHECK.fault(f"the shot {quoted(sample.input)} answers {quoted(said)}, {why}", [sample.id])
 
 
 # -- another framework's tasks ------------------------------------------------------------------------------------------
@@ -159,9 +151,9 @@ def _foreign_shots(material: Material) -> Iterator[Finding]:
             twice.append(sample.id)
     if twice:
         text = f"the question occurs twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too"
-        yield fault(_CHECK, text, twice)
+        yield _CHECK.fault(text, twice)
     if split is not None and split == evaluated:
-        yield fault(_CHECK, f"shots are drawn from the evaluated split '{split}'")
+        yield _CHECK.fault(f"shots are drawn from the evaluated split '{split}'")
     if not twice and split != evaluated:
-        yield ok(_CHECK, "no question occurs in its own shots, and shots come from another split")
-    yield skipped(_CHECK, "whether shots are right is not checked for another framework's tasks")
+        yield _CHECK.ok("no question occurs in its own shots, and shots come from another split")
+    yield _CHECK.skipped("whether shots are right is not checked for another framework's tasks")

@@ -8,20 +8,15 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from evalwright.analysis.task_checks.findings import (
-    Finding,
-    checked,
-    counted,
-    fault,
-    ok,
-    points,
-    quoted,
-    skipped,
-)
+from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material, normalised, where, words
+from evalwright.analysis.words import counted
 from evalwright.core.samples import Sample
 from evalwright.statistics import wilson
 
+_TEXTS, _OPTIONS, _DUPLICATES, _PROMPTS, _LEAKS = map(
+    Check, ("texts", "options", "duplicates", "prompts", "leaks")
+)
 _PLACEHOLDER = re.compile(
     r"todo|tbd|fixme|n/a|nan|null|undefined|placeholder|\?{2,}|\.{3}|…|x{3,}|lorem ipsum.*|"
     r"[\[<{]+\s*(?:the |your |insert |correct )*(?:answer|target|gold|text|insert.*|choice|option|todo)(?: here)?\s*[\]>}]+",
@@ -41,9 +36,9 @@ _LEAST = 5
 
 def check_texts(material: Material) -> Iterator[Finding]:
     """Empty and placeholder texts, repeated options, a gold answer that is not among them, and leaks."""
-    yield from checked("texts", _empty(material), "no empty question, option or target, and no placeholder")
+    yield from _TEXTS.verdicts(_empty(material), "no empty question, option or target, and no placeholder")
     if any(sample.choices for sample in material.samples):
-        yield from checked("options", _options(material), "options differ, and the gold one is among them")
+        yield from _OPTIONS.verdicts(_options(material), "options differ, and the gold one is among them")
     yield from _leaks(material)
 
 
@@ -76,7 +71,7 @@ def _empty(material: Material) -> list[Finding]:
         ),
     ]
     return [
-        fault("texts", f"{counted(len(found), 'sample has', 'samples have')} {what}", found)
+        _TEXTS.fault(f"{counted(len(found), 'sample has', 'samples have')} {what}", found)
         for what, wrong in kinds
         if (found := where(material, wrong))
     ]
@@ -91,7 +86,7 @@ def _options(material: Material) -> list[Finding]:
     lost = where(material, lambda i, one: bool(one.choices) and not one.gold)
     twice = f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
     absent = f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
-    return [fault("options", text, ids) for text, ids in ((twice, repeated), (absent, lost)) if ids]
+    return [_OPTIONS.fault(text, ids) for text, ids in ((twice, repeated), (absent, lost)) if ids]
 
 
 # -- duplicates ---------------------------------------------------------------------------------------------------------
@@ -106,7 +101,7 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
             passages = tuple(normalised(passage.text) for passage in sample.passages)
             groups.setdefault((normalised(question), options, passages), []).append(index)
     if not groups:
-        yield skipped("duplicates", "no question's text is known, so duplicates cannot be found")
+        yield _DUPLICATES.skipped("no question's text is known, so duplicates cannot be found")
     twice = [group for group in groups.values() if len(group) > 1]
     split = [group for group in twice if len({_gold(material.samples[index]) for index in group}) > 1]
     same = [group for group in twice if group not in split]
@@ -114,11 +109,11 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
         first, second = (material.samples[index] for index in split[0][:2])
         both = f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of '{second.id}'"
         text = f"{_stands(split)} more than once with different gold answers ({both})"
-        yield fault("duplicates", text, _ids(material, split))
+        yield _DUPLICATES.fault(text, _ids(material, split))
     if same:
-        yield fault("duplicates", f"{_stands(same)} more than once", _ids(material, same))
+        yield _DUPLICATES.fault(f"{_stands(same)} more than once", _ids(material, same))
     if groups and not twice:
-        yield ok("duplicates", "no question twice")
+        yield _DUPLICATES.ok("no question twice")
     yield from _same_prompts(material, {index for group in twice for index in group})
 
 
@@ -133,7 +128,7 @@ def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
     if alike:
         n = counted(sum(map(len, alike)), "sample")
         text = f"{n} with different rows send identical requests: the prompt leaves out what differs"
-        yield fault("prompts", text, _ids(material, alike))
+        yield _PROMPTS.fault(text, _ids(material, alike))
 
 
 def _gold(sample: Sample) -> frozenset[str]:
@@ -157,12 +152,12 @@ def _leaks(material: Material) -> Iterator[Finding]:
     told = where(material, _gives_away)
     if told:
         text = f"{counted(len(told), 'question gives', 'questions give')} the answer away"
-        yield fault("leaks", text, told)
+        yield _LEAKS.fault(text, told)
     samples = [sample for sample in material.samples if sample.input.strip()]
     if not samples:
-        yield skipped("leaks", "no question's text is known, so leaks cannot be found")
+        yield _LEAKS.skipped("no question's text is known, so leaks cannot be found")
     elif statistics.median(len(sample.input.split()) for sample in samples) > _READING:
-        yield skipped("leaks", "questions include a text to read, so a gold answer in them is not a leak")
+        yield _LEAKS.skipped("questions include a text to read, so a gold answer in them is not a leak")
     elif all(sample.choices for sample in samples):
         yield from _options_in_questions(samples)
     else:
@@ -188,7 +183,7 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
         return
     told = f"{len(held):,} of {counted(len(asked), 'question')} {'contains its' if len(asked) == 1 else 'contain their'} gold answer"
     many = len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE
-    yield fault("leaks", told, held) if many else ok("leaks", told)
+    yield _LEAKS.fault(told, held) if many else _LEAKS.ok(told)
 
 
 def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
@@ -210,4 +205,4 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     shares = f"{points(gold / n)}% of {counted(n, 'question')}, a wrong one in {points(other / n)}%"
     told = f"the gold option occurs in {shares}"
     above = gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1
-    yield fault("leaks", told, held) if len(held) >= _LEAST and above else ok("leaks", told)
+    yield _LEAKS.fault(told, held) if len(held) >= _LEAST and above else _LEAKS.ok(told)

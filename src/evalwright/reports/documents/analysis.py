@@ -25,11 +25,9 @@ def run_report(run: Run) -> doc.Document:
     return doc.Document(whole.title, [*whole.blocks, *analysis_document(analyse_run(run)).blocks])
 
 
-def analysis_document(
-    found: Sequence[AnswerAnalysis], title: str = "Analysis of the answers"
-) -> doc.Document:
+def analysis_document(found: Sequence[AnswerAnalysis]) -> doc.Document:
     """The analyses of several tasks, one after another."""
-    return doc.Document(title, [block for one in found for block in _task(one)])
+    return doc.Document("Analysis of the answers", [block for one in found for block in _task(one)])
 
 
 def _task(found: AnswerAnalysis) -> Iterator[doc.Block]:

@@ -7,10 +7,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.analysis.judge_validation.biases import JudgeBias
-from evalwright.analysis.judge_validation.calibration import Excess, JudgeCalibration, JudgeDifference
-from evalwright.analysis.judge_validation.chosen import ChosenLabels
+from evalwright.analysis.judge_validation.calibration import (
+    ChosenLabels,
+    Excess,
+    JudgeCalibration,
+    JudgeDifference,
+)
 from evalwright.analysis.judge_validation.panels import PanelAgreement, RaterPair
+from evalwright.analysis.judge_validation.probes import JudgeBias
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.numbers import counted

@@ -5,7 +5,6 @@ One pass over the samples; memory holds counts and a few examples.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,41 +55,25 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
     """
     judges = {task.name: task.main for task in run.tasks if task.main and task.main.kind in BOUNDED}
     counts: dict[tuple[str, str], Counter[str]] = {}
-    worst: dict[str, list[tuple[float, int, int, dict[str, Any]]]] = {name: [] for name in judges}
-    for order, row in enumerate(run.rows()):
+    worst: dict[str, list[dict[str, Any]]] = {name: [] for name in judges}
+    for row in run.rows():
         task = str(row["task"])
         for scorer, score in row["scores"].items() if row["draw"] == 0 else ():
             if score.get("label"):
                 counts.setdefault((task, scorer), Counter())[str(score["label"])] += 1
-        if most and task in judges:
-            _keep(row, judges[task].scorer, worst[task], most, order)
+        if task in judges:
+            score = row["scores"].get(judges[task].scorer) or {}
+            if score.get("value") is not None and score["value"] < 0.5:
+                worst[task].append(row)
+                worst[task].sort(key=lambda one: _sureness(one["scores"][judges[task].scorer]))
+                del worst[task][most:]
     outcomes = [
         Outcomes(task, scorer, tuple(sorted(found.items(), key=lambda each: (-each[1], each[0]))))
         for (task, scorer), found in counts.items()
         if len(found) <= MOST_OUTCOMES
     ]
-    examples = [
-        _example(task, judges[task], row)
-        for task, heap in worst.items()
-        for _, _, _, row in sorted(heap, key=lambda each: (-each[0], -each[1]))
-    ]
+    examples = [_example(task, judges[task], row) for task, rows in worst.items() for row in rows]
     return outcomes, examples
-
-
-def _keep(
-    row: dict[str, Any],
-    scorer: str,
-    heap: list[tuple[float, int, int, dict[str, Any]]],
-    most: int,
-    order: int,
-) -> None:
-    score = row["scores"].get(scorer)
-    value = score.get("value") if score else None
-    if value is None or not value < 0.5:
-        return
-    heapq.heappush(heap, (-_sureness(score), -order, order, row))
-    if len(heap) > most:
-        heapq.heappop(heap)
 
 
 def _sureness(score: Mapping[str, Any]) -> float:

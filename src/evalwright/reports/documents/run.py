@@ -15,7 +15,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, find_metric, normal
-from evalwright.reports.endings import failure_notes, stopping_sentences
+from evalwright.reports.endings import FailureNote, failure_notes, stopping_sentences
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
@@ -305,11 +305,15 @@ def _title(metric: MetricResult) -> str:
 
 
 def _failures(run: Run) -> Iterator[doc.Block]:
-    notes = failure_notes(run)
-    if notes:
+    if notes := failure_notes(run):
         yield doc.Heading("Failures (counted separately, not scored as wrong)")
+    yield from advice(notes)
+
+
+def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.Note]:
+    """What to do about some kinds of failure, each with its first message."""
     for note in notes:
-        yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}")
+        yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}", tone)
         if note.example:
             yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
 

@@ -14,9 +14,15 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_document, board_labels, coverage
-from evalwright.reports.documents.run import bounds_notes, failed_cell, metrics_table, part_facts, usage_facts
+from evalwright.reports.documents.run import (
+    advice,
+    bounds_notes,
+    failed_cell,
+    metrics_table,
+    part_facts,
+    usage_facts,
+)
 from evalwright.reports.endings import failure_notes, stopping_sentences
-from evalwright.reports.text import shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import GroupResult, MetricResult, trees_of, unscored
 
@@ -62,10 +68,12 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         whole = board_document(board, costs=True)  # the scores on each task stand nowhere else
         return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
     first = score_columns(board)[0]
-    columns = doc.columns("Rank>", "Model*", "Tied", first.title, "Items>", "Failed>", "Cost>")
+    columns = [
+        *doc.columns("Rank>", "Model*", "Tied"), doc.Column(first.title), *doc.columns("Items>", "Failed>", "Cost>")
+    ]  # fmt: skip
     rows = [
         (
-            numbers.ranks(row.ranks) if row.ranks else numbers.NOTHING,
+            numbers.ranks(row.ranks),
             doc.Cell(label, "strong", name=True),
             row.letters if len({one.letters for one in board.rows}) < len(board.rows) else "",
             doc.Number(estimate, first.unit),
@@ -220,9 +228,7 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
         )
         yield doc.Note(f"{said}{asked}", "warn")
     notes = failure_notes(run)
-    for note in notes[:_MOST_KINDS]:
-        yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}", "warn")
-        if note.example:
-            yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
+    yield from advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
-        yield doc.Note(f"And {len(notes) - _MOST_KINDS} more kinds of failure.", "warn")
+        more = len(notes) - _MOST_KINDS
+        yield doc.Note(f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.", "warn")

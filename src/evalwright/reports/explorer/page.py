@@ -27,6 +27,7 @@ from evalwright.core.private import open_private
 from evalwright.reports.explorer.catalog import MOST_PAIRED, board_of, catalog, comparison_part, run_info
 from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
 from evalwright.reports.explorer.plots import plots_of
+from evalwright.reports.html import source_hash
 from evalwright.reports.text import inert
 from evalwright.runs.reader import Run
 from evalwright.tasks.files import failing_as, place_of, read_file, write_bytes
@@ -65,16 +66,12 @@ END = f'<script type="{TYPE}" id="end"></script>\n</body>\n</html>\n'
 
 def policy_of(source: Source) -> str:
     """What the page may do."""
-    script, style = map(_hash, _assets())
+    script, style = map(source_hash, _assets())
     connect = "'none'" if source == "embedded" else "'self'"
     return (
         f"default-src 'none'; script-src {script}; style-src {style}; worker-src blob:; img-src data: blob:; "
         f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @cache

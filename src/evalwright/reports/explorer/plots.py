@@ -82,7 +82,7 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
             drawn = find_set(path.stem.removeprefix("labelling-"), [run.folder])
         except EvalwrightError:
             continue
-        if drawn is not None and drawn.samples_sha256 == run.data["samples"]["sha256"]:
+        if drawn is not None and drawn.samples_sha256 == run.samples_sha256:
             sets.append(drawn)
     if not sets:
         return []
@@ -108,7 +108,7 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
     scores = np.array(rows.right, dtype=np.float64)
     there = scores[~np.isnan(scores)]
     bounded = bool(len(there)) and bool(((there >= 0) & (there <= 1)).all())
-    clusters = np.array(rows.keys, np.int64) if rows.shared else None
+    clusters = np.array(rows.keys, np.int64)
     source, confidence = rows.confidence()
     against = {
         "length": np.array(rows.length),
@@ -143,13 +143,11 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
     return out
 
 
-def _bins(
-    numbers: Array, scores: Array, clusters: NDArray[np.int64] | None, bounded: bool
-) -> list[dict[str, Any]]:
+def _bins(numbers: Array, scores: Array, clusters: NDArray[np.int64], bounded: bool) -> list[dict[str, Any]]:
     """The samples with a number and a score in bins of about one size; samples with the same number share a bin."""
     both = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
     x, y = numbers[both], scores[both]
-    groups = None if clusters is None else clusters[both]
+    groups = clusters[both]
     n = min(MOST_BINS, len(x) // LEAST_IN_BIN)
     if n < 2 or x.min() == x.max():
         return []
@@ -160,17 +158,13 @@ def _bins(
         own = codes == code
         if not own.any():
             continue
-        found = mean_interval(
-            y[own],
-            clusters=None if groups is None else groups[own],
-            value_range=(0.0, 1.0) if bounded else None,
-        )
+        found = mean_interval(y[own], clusters=groups[own], value_range=(0.0, 1.0) if bounded else None)
         low, mean, high = (float(f(x[own])) for f in (np.min, np.mean, np.max))
         out.append({"low": low, "high": high, "mean": mean, "score": estimate_json(found)})
     return out
 
 
-def _calibration(confidence: Array, right: Array, clusters: NDArray[np.int64] | None) -> Sequence[str]:
+def _calibration(confidence: Array, right: Array, clusters: NDArray[np.int64]) -> Sequence[str]:
     """What calibration says in a sentence, where it says something."""
     try:
         found = calibration_error(confidence, right, clusters=clusters)
