@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,6 +13,7 @@ from evalwright.reports.conclusions import worded_comparison, worded_several
 from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
 from evalwright.runs.simulations import refuse_baseline_judges
+from evalwright.tasks.yaml_files import kind_of
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
@@ -28,7 +29,11 @@ RunLike = Run | str | Path
 
 def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
     """The run at a folder, or of that name in `runs_folder`. Raises UnknownName with the closest names."""
-    return run if isinstance(run, Run) else _open_run(run, Path(runs_folder))
+    if isinstance(run, Run):
+        return run
+    if not isinstance(run, str | Path):
+        raise ConfigurationError(f"A run is a name, a folder or a Run, not {kind_of(run)}.")
+    return _open_run(run, Path(runs_folder))
 
 
 @overload
@@ -52,7 +57,7 @@ def compare(
 
 @overload
 def compare(
-    *runs: RunLike | ModelLike | Mapping[str, ModelLike],
+    *runs: RunLike | ModelLike | Mapping[str, ModelLike] | Iterable[RunLike | ModelLike],
     tasks: TaskLike | Sequence[TaskLike] | None = None,
     baseline: RunLike | None = None,
     metric: str | None = ...,
@@ -89,11 +94,13 @@ def compare(
     each direction. equivalent: the margin of a test of equivalence of two runs. tasks_are: "fixed", or "sample" for a mean that is about
     tasks like these. Raises RunError where the runs share no task, and UnknownName for a metric that there is not.
     """
+    given: Any = runs
+    if len(runs) == 1 and isinstance(runs[0], Iterable) and not isinstance(runs[0], str):
+        given = runs[0]  # a list, as `evaluate` returns and takes it
     if tasks is not None:
         from evalwright.evaluation.running import evaluate
 
-        models = runs[0] if len(runs) == 1 and isinstance(runs[0], Mapping) else list(runs)
-        runs = tuple(evaluate(tasks, models, **settings))
+        given = evaluate(tasks, given, **settings)
     elif settings:
         raise ConfigurationError(
             f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs first."
@@ -101,7 +108,7 @@ def compare(
     shared: dict[str, Any] = {
         "metric": metric, "slices": slices, "slices_adjust": slices_adjust, "tasks_are": tasks_are,
     }  # fmt: skip
-    opened = [open_run(run, runs_folder) for run in runs]
+    opened = [open_run(run, runs_folder) for run in given]
     if len(opened) == 2 and baseline is None:
         found = compare_runs(*opened, most_flips=most_flips, equivalent=equivalent, **shared)
         return worded_comparison(found)

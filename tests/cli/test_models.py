@@ -58,7 +58,10 @@ def test_where_nothing_listens_it_is_said_within_seconds(monkeypatch: pytest.Mon
         done = typed("models", "check", "vllm/x", "-M", at, "--against", "demo/small")
     for said in (asked, done):
         assert said.code == 2 and "never answered" in said.err.splitlines()[-1]
-        assert said.err.splitlines()[-1].endswith("Start the server, or correct its address.")
+        assert said.err.splitlines()[-1].endswith(
+            "Connection refused. Start the server, or correct its address."
+        )
+        assert said.err.count("never answered") == 1
     assert "demo/small is sent" not in done.err
 
 

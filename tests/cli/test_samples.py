@@ -50,6 +50,9 @@ def found(*words: str) -> list[str]:
         (["outcome=failed"], [2]),
         (["failure=rate limited"], [2]),
         (["id=item-1"], [1]),
+        (["label=correct", "label=incorrect"], [0, 1]),
+        (["label=correct", "label=incorrect", "domain=history"], [1]),
+        (["label!=correct", "label!=incorrect"], [2, 3]),
     ],
 )
 def test_conditions(two: Path, where: list[str], places: list[int]) -> None:
@@ -87,6 +90,34 @@ def test_wrong_conditions_are_said(two: Path) -> None:
         with pytest.raises(ConfigurationError, match=said):
             condition(text)
     assert typed("runs", "samples", "a", "--details", "--json").code == 2
+
+
+def test_a_value_that_no_sample_has_is_said_with_those_that_there_are(two: Path) -> None:
+    told = typed("runs", "samples", "a", "--where", "label=incorect")
+    assert told.code == 0, "nothing may match where every answer is right"
+    assert "None has label 'incorect'. Did you mean 'incorrect'" in " ".join(told.out.split())
+    assert "There are: correct, incorrect, partly." in " ".join(told.out.split())
+    for where in ("answer=Rome", "score=0.25", "label~nothing"):
+        assert "There are" not in typed("runs", "samples", "a", "--where", where).out
+    assert found("a", "--where", "label=incorect") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("runs", "samples", "a", "item-1", "--limit", "2"), "leave out --limit"),
+        (("runs", "samples", "a", "--flipped-against", "runs/a"), "names 'a' itself"),
+        (("leaderboard", "a", "runs/a"), "named more than once"),
+        (("plot", "scores", "a", "a", "--into", "f.svg"), "named more than once"),
+        (("plot", "score", "a", "--into", "f.svg"), "Did you mean 'scores'?"),
+    ],
+)
+def test_a_run_is_named_once_and_no_flag_is_without_effect(
+    two: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = typed(*words)
+    assert done.code == 2
+    assert said in done.err
 
 
 def test_what_stands_in_a_sample_stays_text(two: Path) -> None:

@@ -83,7 +83,8 @@ def test_what_a_task_says_of_names_counts() -> None:
     assert label_of("Marie Curie", "Curie", parts="surname") == CORRECT
     assert label_of("Marie Curie", "Marie", parts="given") == CORRECT
     assert label_of("Paris", "It is Paris Hilton.", confusable=["Paris Hilton"]) != CORRECT
-    assert label_of("Not in the passages", "The passages do not say.", answer_type="none") == NOT_ATTEMPTED
+    assert label_of("Not in the passages", "The passages do not say.", answer_type="none") == UNDECIDED
+    assert label_of("Not in the passages", "I cannot help with that.", answer_type="none") == NOT_ATTEMPTED
     assert label_of("Not in the passages", "That is not in the passages.") == CORRECT
 
 

@@ -162,7 +162,7 @@ def test_columns_that_are_named(server: OpenAIServer) -> None:
         (
             "question;output;target\n1;2;3\n",
             ("--judge", "demo/small"),
-            "separated by ';': save it with commas",
+            "separated by semicolons: save the file as .csv with commas",
         ),
     ],
 )
@@ -174,10 +174,33 @@ def test_what_cannot_be_is_said_in_a_sentence(file: str, arguments: tuple[str, .
     assert "Traceback" not in done.text
 
 
+@pytest.mark.parametrize(
+    ("file", "name"), [("question;target\nA, b;c, d\n", "semicolons"), ("question\ttarget\nA\tb\n", "tabs")]
+)
+def test_a_file_with_other_separators_is_known_wherever_it_is_read(file: str, name: str) -> None:
+    write("mine.csv", file)
+    write(
+        "task.yaml", 'task: t\ndataset: mine.csv\nsample: {input: "{{ question }}", target: "{{ target }}"}\n'
+    )
+    for words in (
+        ("run", "mine.csv", "--model", "scripted/echo"),
+        ("run", "task.yaml", "--model", "scripted/echo"),
+        ("run", "mine.csv", "--column", "input=question", "--model", "scripted/echo"),
+        ("init", "--task", "mine.csv", "--model", "scripted/echo"),
+    ):
+        done = command(*words)
+        assert done.code == 2
+        assert f"the cells seem to be separated by {name}" in done.text
+
+
 def test_flags_without_effect_are_errors() -> None:
     done = command("run", "factual-closed-book", "--model", "demo/small", "--column", "input=a")
     assert done.code == 2
     assert "--column names the columns of a data file" in done.text
+    done = command("run", "factual-closed-book", "--model", "demo/small", "-D", "a=b")
+    assert (done.code, "-D a=b has no effect" in done.text) == (2, True)
+    done = command("run", "factual-closed-book", "--model", "demo/small", "-T", "promt.user=a")
+    assert (done.code, "The override 'promt.user' (-T): unknown key" in done.text) == (2, True)
     done = command("run", "wikitext", "--model", "demo/small", "--judge", "demo/large", "--limit", "1")
     assert done.code == 2, done.text
 
@@ -233,3 +256,38 @@ def test_a_file_with_what_is_expected_is_previewed_and_checked_as_a_model_is_ask
     assert (
         run.task("rows").metrics[0].estimate.value == 0
     )  # an empty cell is no answer that an empty reply could give
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "question,A,B,C,D,answer,topic\n1+1?,1,2,3,4,B,sums\n2+2?,1,2,4,,C,sums\n",
+        "question,Option 1,Option 2,Option 3,Option 4,answer,topic\n1+1?,one,two,three,four,two,sums\n2+2?,one,two,four,,C,sums\n",
+        "question,choices,answer,topic\n1+1?,\"['one', 'two', 'three', 'four']\",B,sums\n2+2?,\"['one', 'two', 'four']\",C,sums\n",
+    ],
+)
+def test_columns_of_options_are_read_as_options(text: str) -> None:
+    write("exam.csv", text)
+    done = command("run", "exam.csv", "--model", "scripted/constant", "-M", "text=B", "--name", "all-b")
+    assert done.code == 0, done.text
+    assert "input = question, target = answer, choices = " in done.err
+    run = open_run("runs/all-b")
+    assert run.tasks[0].metrics[0].estimate.value == 0.5
+    first, second = run.samples()
+    assert (len(first.sample.choices), len(second.sample.choices)) in (
+        (4, 3),
+        (3, 4),
+    )  # an empty cell is no option
+    assert first.sample.metadata == {"topic": "sums"}
+    done = command(
+        "run", "exam.csv", "--model", "scripted/hash", "-T", "answer.mode=letter", "--name", "letters"
+    )
+    assert done.code == 0, done.text
+    assert "7 sent" in done.err, "each letter of each row, by its log-probability"
+
+
+def test_two_columns_a_and_b_are_no_options() -> None:
+    write("pairs.csv", "question,a,b,target\nWhich?,x,y,z\n")
+    (run,) = evaluate("pairs.csv", "scripted/echo")
+    (sample,) = run.samples()
+    assert sample.sample.choices == () and sample.sample.metadata == {"a": "x", "b": "y"}

@@ -338,7 +338,7 @@ def test_a_row_without_end_is_an_error_that_says_so(
     own_folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
     for module in (rows, formats):
-        monkeypatch.setattr(module, "LONGEST_ROW", 1 << 21)
+        monkeypatch.setattr(module, "LONGEST_LINE", 1 << 21)
     write_questions(own_folder, 1)
     task = own_folder / "questions.yaml"
     task.write_text(task.read_text().replace("questions.jsonl", name))

@@ -30,7 +30,7 @@ from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import distinct
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
-from evalwright.runs.reader import Run, called
+from evalwright.runs.reader import Run, called, check_named_once
 from evalwright.runs.results import MetricResult, unscored
 from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.stopping import early_notes
@@ -133,10 +133,11 @@ def make_board(
     """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the main one of each task. tasks_are:
     as of `compare_runs`, for the overall score and ranks. ratings: whether to rate the models too.
 
-    Raises RunError for no runs and where one task is shown by different metrics, and UnknownName for a metric that there is not.
+    Raises RunError for no runs, for one that is there twice and where one task is shown by different metrics, and UnknownName for a metric that there is not.
     """
     if not runs:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
+    check_named_once(runs)
     refuse_shards(runs)
     units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
     for task in _columns(runs, metric):

@@ -27,7 +27,7 @@ from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED, MEANS
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices, paired_of, unpaired_of
-from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run, check_named_once
 from evalwright.runs.results import MetricResult, TaskResult, unscored
 from evalwright.runs.scores import hashed
 from evalwright.runs.simulations import refuse_shards
@@ -233,13 +233,6 @@ def compare_runs(
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
     return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains, groups)
-
-
-def check_named_once(runs: Sequence[Run]) -> None:
-    """Raise RunError where a run is there twice."""
-    folders = [run.folder.resolve() for run in runs]
-    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
-        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run of a comparison once.")
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:

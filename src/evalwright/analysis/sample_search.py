@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, closest
 from evalwright.core.plain import plain
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
@@ -30,6 +30,12 @@ _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+_OWN_EACH = ("id", "input", "answer", "reasoning", "target")
+"""Fields that are another one in nearly every record: no list to choose from."""
+_MOST_VALUES = 30
+"""With more values than these a key is no list to choose from either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,11 @@ class Search:
                 row.get("failure") or row.get("score_failures") or row["outcome"] != "answered"
             ):
                 continue
-            if not all(one.holds(values_of(row, one.key, score)) for one in self.conditions):
+            held: dict[tuple[str, object], bool] = {}
+            for one in self.conditions:  # equal keys with "=" are alternatives, as in `run --where`
+                group = (one.key, "=" if one.operator == "=" else one)
+                held[group] = held.get(group, False) or one.holds(values_of(row, one.key, score))
+            if not all(held.values()):
                 continue
             if flipped is None:
                 yield Found(row, score)
@@ -155,6 +165,26 @@ def check_sample(run: Run, name: str) -> None:
     if name not in ids:
         hint = f"`evalwright runs samples {run.name}` lists them."
         raise UnknownName(f"sample of run '{run.name}'", name, ids, hint)
+
+
+def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
+    """For each value that no record has, a sentence with those that there are, the closest first; none for keys with many values."""
+    scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
+    wanted = {one: set[str]() for one in conditions if one.operator == "=" and one.key not in _OWN_EACH}
+    for row in run.rows():
+        score = _number(row["scores"].get(scorers.get(row["task"], ""), {}).get("value"))
+        for one, values in tuple(wanted.items()):
+            if one.holds(found := values_of(row, one.key, score)):
+                del wanted[one]
+            elif len(values) <= _MOST_VALUES:
+                values.update(str(value)[:100] for value in found if isinstance(value, str) and value)
+    out = []
+    for one, values in wanted.items():
+        if 0 < len(values) <= _MOST_VALUES:
+            near = closest(one.value, values)
+            meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            out.append(f"None has {one.key} '{one.value}'.{meant} There are: {', '.join(sorted(values))}.")
+    return out
 
 
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import check_named_once, estimand, other_matrices, read_matrices
+from evalwright.analysis.comparison import estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
@@ -26,7 +26,7 @@ from evalwright.core.plain import Plain
 from evalwright.core.shown import Shown
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
-from evalwright.runs.reader import Run, called
+from evalwright.runs.reader import Run, called, check_named_once
 from evalwright.runs.slices import adjustment_text, agreeing
 from evalwright.statistics import Estimate
 from evalwright.statistics.macro import TasksAre

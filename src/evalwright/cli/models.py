@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from textwrap import TextWrapper
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, flag, only_with, option, several
 from evalwright.cli.output import echo, print_json
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.private import home_folder
 from evalwright.core.requests import Generate, Message, Prompt
 
@@ -140,7 +141,8 @@ def check(model: str, ask: str | None, against: str | None, as_json: bool, **giv
 def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> int:
     from evalwright.evaluation.drift import measure_drift
 
-    drift = measure_drift(found, other, say=partial(echo, error=True), **wanted)
+    with _telling() as say:
+        drift = measure_drift(found, other, say=say, **wanted)
     if as_json:
         print_json(drift.as_dict())
     else:
@@ -203,6 +205,29 @@ def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) 
     return int(any(verdict.result == "fail" for verdict in verdicts))
 
 
+@contextmanager
+def _telling() -> Iterator[Callable[[str], None]]:
+    """Says on standard error what happens. That a server is given up waits for the end: the error often is the same sentence."""
+    given_up: list[str] = []
+
+    def say(sentence: str) -> None:
+        if sentence.startswith("Given up"):
+            given_up.append(sentence)
+        else:
+            echo(sentence, error=True)
+
+    error = ""
+    try:
+        yield say
+    except EvalwrightError as raised:
+        error = str(raised)
+        raise
+    finally:
+        for sentence in given_up:
+            if sentence != error:
+                echo(sentence, error=True)
+
+
 def _ask(model: object, text: str) -> str:
     from evalwright.engine.engine import Engine
     from evalwright.engine.opening import open_store
@@ -213,8 +238,8 @@ def _ask(model: object, text: str) -> str:
     prompt: Prompt = (Message("user", text),) if "chat" in model.abilities else text
 
     async def once() -> str:
-        with open_store(home_folder()) as store:
-            async with Engine(store, on_event=partial(echo, error=True)) as engine:
+        with open_store(home_folder()) as store, _telling() as say:
+            async with Engine(store, on_event=say) as engine:
                 response = await engine.door({"target": model})("target", Generate(prompt, max_tokens=64))
                 return response.text
 

@@ -45,11 +45,17 @@ def several(names: str, metavar: str, help: str, **settings: Any) -> Option:
 
 
 def opened(*names: str) -> list[Run]:
-    """The runs of these names; those that are no folders are looked for where RUNS_FOLDER says. Raises UnknownName or RunError."""
+    """The runs of these names; those that are no folders are looked for where RUNS_FOLDER says.
+
+    Raises UnknownName for a run that there is not, RunError for one that cannot be read or is named twice.
+    """
     from evalwright.api import open_run
+    from evalwright.runs.reader import check_named_once
 
     folder = click.get_current_context().params["runs_folder"]
-    return [open_run(name, folder) for name in names]
+    found = [open_run(name, folder) for name in names]
+    check_named_once(found)
+    return found
 
 
 class _Limit(click.ParamType[float]):

@@ -25,9 +25,11 @@ def plot(kind: str, runs: tuple[str, ...], metric: str | None, into: str, title:
     KIND is scores, differences, cost, latency, date (a score against these), length (of the answers), calibration
     or agreement (of judges).
     """
-    from evalwright.reports.figures import figure
+    from evalwright.core.errors import check_known
+    from evalwright.reports.figures import KINDS, figure
     from evalwright.reports.plot import check_plot
 
+    check_known("figure", [kind], KINDS)  # before a library is asked for
     suffix = check_plot(into)
     drawn = figure(kind, opened(*runs), suffix, title, metric)
     say(f"Written: {into}" if write_file(Path(into), drawn) else f"Unchanged: {into}")

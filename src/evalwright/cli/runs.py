@@ -89,38 +89,48 @@ def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, *
 @several(
     "--where conditions",
     "CONDITION",
-    "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris.",
+    "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris; KEY=VALUE of one key are alternatives.",
 )
 @flag("--failed", "Only samples that failed or have no answer.")
 @option(
     "--flipped-against", "RUN", "Only samples that this run scored differently, those it did better first."
 )
-@option("--limit", "", "How many to show.", type=click.IntRange(min=1), default=20, show_default=True)
+@option("--limit", "N", "How many to show. Default: 20.", type=click.IntRange(min=1))
 @flag(
     "--details",
     "All that is recorded of each: messages, replies, scores and why, a judge's exchange, timings.",
 )
 @AS_JSON
-def samples(run: str, sample: str | None, limit: int, details: bool, as_json: bool, **given: Any) -> None:
+def samples(
+    run: str, sample: str | None, limit: int | None, details: bool, as_json: bool, **given: Any
+) -> None:
     """Show samples of one RUN: results, answers and what was expected; or all that is recorded of the one whose id is SAMPLE."""
-    from evalwright.analysis.sample_search import Condition, Search, check_sample, condition
+    from evalwright.analysis.sample_search import Condition, Search, check_sample, condition, values_there
     from evalwright.reports.documents.samples import samples_document
 
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
     if details and sample is not None:
         raise click.UsageError("A sample that is named is shown with all its details: leave out --details.")
+    if limit is not None and sample is not None:
+        raise click.UsageError("A sample that is named is the only one that is shown: leave out --limit.")
+    most = limit or 20
     against = opened(given["flipped_against"])[0] if given["flipped_against"] else None
     (searched,) = opened(run)
     wanted = tuple(map(condition, given["conditions"]))
     if sample is not None:
         wanted = (*wanted, Condition("id", "=", sample))
-    found = Search(wanted, given["failed"], against).samples(searched, limit)
+    if against is not None and against.folder.resolve() == searched.folder.resolve():
+        raise click.UsageError(f"--flipped-against names '{run}' itself: name another run of the same task.")
+    found = Search(wanted, given["failed"], against).samples(searched, most)
     if sample is not None and not found:
         check_sample(searched, sample)
     data = {"run": searched.name, "samples": [one.as_dict() for one in found]}
     whole = details or sample is not None
-    print_result(as_json, data, samples_document(searched, found, against, whole=whole, most=limit))
+    hints = () if found or as_json else values_there(searched, wanted)
+    print_result(
+        as_json, data, samples_document(searched, found, against, whole=whole, most=most, hints=hints)
+    )
 
 
 @runs.command()

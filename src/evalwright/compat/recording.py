@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName, closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import lines_of, ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
@@ -82,7 +83,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """(file and line, where the line begins, content) of each line that is not empty. Raises RunError naming the line."""
     start = 0
     with opened(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(lines_of(lines), 1):
             text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
             if text.strip():
                 where = f"{path}, line {number}"
@@ -97,11 +98,12 @@ def parsed(text: bytes | str, where: str) -> Any:
     """JSON. Raises RunError naming where it is broken."""
     from pydantic_core import from_json as fast
 
+    # The fast parser takes numbers that no record of ours can hold, and no half of a surrogate pair.
+    endless = re.search(r"\d{300}", text) if isinstance(text, str) else re.search(rb"\d{300}", text)
+    if not endless:
+        with suppress(ValueError):
+            return fast(text)
     try:
-        return fast(text)
-    except ValueError:
-        pass
-    try:  # the fast parser does not take half a surrogate pair
         return from_json(text)
     except ValueError as error:
         raise RunError(
@@ -222,29 +224,37 @@ def check_scoring(scoring: str) -> None:
         raise UnknownName("scoring", scoring, SCORINGS, f"There are '{SCORINGS[0]}' and '{SCORINGS[1]}'.")
 
 
-def run_folder(
-    out: Path, name: str, model: str, parts: Sequence[str], taken: set[Path], identity: str, *, alone: bool
-) -> Path:
-    """Where a run goes: its own name, with several runs followed by the model; without one, model and parts.
+class Destination:
+    """Where the runs of one import go: under their own name, with several runs followed by the model; without one under model and parts.
 
-    taken: the folders of this import, to which it is added; letters of both cases may be one on disk. Raises RunError where the folder
-    holds a run that was made from something else than `identity` says.
+    alone: there is one run.
     """
-    if name:
-        wanted = _slug(check_run_name(name)) or "run"
-        wanted = wanted if alone else f"{wanted}-{_slug(model) or 'model'}"
-    else:
-        wanted = "--".join(part for part in (_slug(model) or "model", *map(_slug, parts)) if part)
-    folder, count = out / wanted, 2
-    while Path(str(folder).lower()) in taken:
-        folder = out / f"{wanted}-{count}"
-        count += 1
-    taken.add(Path(str(folder).lower()))
-    if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
-        raise RunError(
-            f"'{folder}' already has another run: choose another --name or --out, or remove it first."
-        )
-    return folder
+
+    def __init__(self, out: Path, name: str, *, alone: bool) -> None:
+        self.out, self.name, self.alone = out, name, alone
+        self._taken: set[Path] = set()
+
+    def place(self, model: str, parts: Sequence[str], made_from: Mapping[str, Any] | str) -> Place:
+        """The folder of a run. Raises RunError where it holds a run that was made from something else.
+
+        made_from: what it is told by, or the identity that it has. Letters of both cases may be one on disk.
+        """
+        if self.name:
+            wanted = _slug(check_run_name(self.name)) or "run"
+            wanted = wanted if self.alone else f"{wanted}-{_slug(model) or 'model'}"
+        else:
+            wanted = "--".join(part for part in (_slug(model) or "model", *map(_slug, parts)) if part)
+        folder, count = self.out / wanted, 2
+        while Path(str(folder).lower()) in self._taken:
+            folder = self.out / f"{wanted}-{count}"
+            count += 1
+        self._taken.add(Path(str(folder).lower()))
+        identity = made_from if isinstance(made_from, str) else fingerprint_of(made_from)
+        if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
+            raise RunError(
+                f"'{folder}' already has another run: choose another --name or --out, or remove it first."
+            )
+        return Place(folder, identity)
 
 
 def _slug(text: str) -> str:
@@ -253,19 +263,25 @@ def _slug(text: str) -> str:
     return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
 
 
-def write_run(
-    folder: Path,
-    records: Iterable[SampleRecord],
-    finished: Callable[[], Mapping[str, Any]],
-    draws: int | None = None,
-) -> Run:
-    """Write an imported run and open it. finished: its `run.json`, called when all records have passed. draws: of each sample, where
-    the records come in another order than that of samples and draws."""
-    with RunWriter(folder) as writer:
-        for position, record in enumerate(records):
-            writer.add(position if draws is None else record.index * draws + record.draw, record)
-        writer.finish(finished())
-    return open_run(folder)
+class Place(NamedTuple):
+    """The folder of an imported run, and what tells it from others."""
+
+    folder: Path
+    identity: str
+
+    def write(
+        self,
+        records: Iterable[SampleRecord],
+        finished: Callable[[], Mapping[str, Any]],
+        draws: int | None = None,
+    ) -> Run:
+        """Write the run and open it. finished: the arguments of `run_record`, called when all records have passed. draws: of each sample,
+        where the records come in another order than that of samples and draws."""
+        with RunWriter(self.folder) as writer:
+            for position, record in enumerate(records):
+                writer.add(position if draws is None else record.index * draws + record.draw, record)
+            writer.finish(run_record(self, **finished()))
+        return open_run(self.folder)
 
 
 def task_record(
@@ -300,8 +316,7 @@ def not_scored(*_: Any) -> Any:
 
 
 def run_record(
-    folder: Path,
-    identity: str,
+    place: Place,
     *,
     started: str,
     model: str,
@@ -311,21 +326,28 @@ def run_record(
     seconds: float = 0.0,
     facts: Mapping[str, Any] | None = None,
     environment: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
-    """A run's `run.json`. code: what names the model's fingerprint; facts: what else is known of the model."""
-    fingerprint = fingerprint_of(code)
-    names = [task["name"] for task in tasks]
+    """A run's `run.json`. code: what names the model's fingerprint; facts: what else is known of the model; more: further parts."""
+    name = place.folder.name
     return {
         "schema": SCHEMA_VERSION,
         "evalwright": __version__,
-        "id": folder.name,
-        "identity": identity,
+        "id": name,
+        "identity": place.identity,
         "started": started,
         "seconds": seconds,
-        "model": {"name": model, "abilities": [], "fingerprint": fingerprint, **(facts or {})},
+        "model": {"name": model, "abilities": [], "fingerprint": fingerprint_of(code), **(facts or {})},
         "roles": {},
-        "configuration": {"tasks": names, "limit": None, "seed": None, "name": folder.name, **configuration},
+        "configuration": {
+            "tasks": [task["name"] for task in tasks],
+            "limit": None,
+            "seed": None,
+            "name": name,
+            **configuration,
+        },
         "environment": dict(environment or UNKNOWN),
         "usage": Counts().as_dict(),
         "tasks": list(tasks),
+        **more,
     }

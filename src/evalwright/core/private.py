@@ -9,9 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 from evalwright.core.errors import ConfigurationError, StoreError
 
@@ -61,12 +61,42 @@ def open_private(path: Path, mode: str = "wb", **options: Any) -> IO[Any]:
     return open(path, mode, opener=opener, **options)
 
 
-def ordinary(path: Path) -> Path:
-    """The path, for reading. Raises OSError where a pipe or a device stands there: reading one may never end."""
-    mode = _mode(path.stat)
-    if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+LONGEST_LINE = 1 << 27
+"""Bytes, or characters of text, in one line, cell or element: more would only fill the memory."""
+LARGEST_DOCUMENT = 1 << 28
+"""Bytes of a file that is read as a whole."""
+
+
+def ordinary(path: Path, most: int | None = None) -> Path:
+    """The path, for reading. Raises OSError where a pipe or a device stands there, as reading one may never end, or more than `most` bytes."""
+    try:
+        found = path.stat()
+    except OSError:  # another process may remove it meanwhile; who opens it says why it is not there
+        return path
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise OSError(errno.EINVAL, "it is no ordinary file")
+    if most is not None and found.st_size > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
     return path
+
+
+def no_file(path: Path) -> str:
+    """What is wrong with a path where a file is wanted, as the rest of a sentence."""
+    if path.is_dir():
+        return "is a folder, not a file"
+    if path.exists():
+        return "is no ordinary file"
+    return "is a link that leads to no file" if path.is_symlink() else "does not exist"
+
+
+def lines_of(file: IO[AnyStr]) -> Iterator[AnyStr]:
+    """The lines of an open file. Raises OSError that names the one that is longer than `LONGEST_LINE`."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise OSError(errno.EFBIG, f"line {number:,} is longer than {LONGEST_LINE >> 20} MiB")
+        yield line
 
 
 def _mode(status: Callable[[], os.stat_result]) -> int:

@@ -46,10 +46,8 @@ def aggregate_run(
     Raises UsageError for unknown metrics, scorers and slices, a level outside (0, 1), a name that another kind of run has,
     samples that were changed since the run, and runs whose numbers another program's arithmetic made.
     """
-    if level is not None and not 0 < level < 1:
-        raise ConfigurationError(
-            f"The confidence level must be between 0 and 1, such as 0.95, not {level:g}."
-        )
+    if level is not None and not (isinstance(level, int | float) and 0 < level < 1):
+        raise ConfigurationError(f"The confidence level must be between 0 and 1, such as 0.95, not {level}.")
     new = Derived(run, name or "{}.aggregated", out, "aggregated_from")
     old = new.old
     parts = {task["name"]: _part(task, metrics, slices, level) for task in old.data["tasks"]}
@@ -60,7 +58,7 @@ def aggregate_run(
             writer.add(position, record)
         tasks = [_task_record(part) for part in parts.values()]
         rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
-        identity = {"scores": old.data["samples"]["sha256"], "rules": rules}
+        identity = {"scores": old.samples_sha256, "rules": rules}
         tallies = {name: part.tally for name, part in parts.items()}
         made = new.finish(writer, tasks, tallies, identity, usage=Counts().as_dict())
     keep_scores(made, {name: part.tally.table() for name, part in parts.items()})

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
+from evalwright.core.private import no_file
+from evalwright.evaluation.configuration import KINDS, TEXTS, Configuration, ModelSpec, check_limit
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
 from evalwright.tasks.data_files import as_data_file
@@ -33,27 +34,7 @@ from evalwright.tasks.files import is_within, read_json
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
-_KINDS: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
-    "limit": ((int, float), "a whole number, or a share below 1"),
-    **dict.fromkeys(("format", "hardware", "home", "name", "out", "shard"), (str, "text")),
-    **dict.fromkeys(("replace", "resend_empty", "batch"), (bool, "true or false")),
-    "common": (Mapping, "a mapping of arguments for every model"),
-    "roles": (Mapping, "a mapping of roles to models"),
-    "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
-    "overrides": (Mapping, "a mapping of settings of tasks"),
-    "undecided": (Mapping, "the scorer that decides what rules cannot, such as {scorer: judge-correct}"),
-    "tree": (Mapping, "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where wanted"),
-}
-"""What the value of a key must be, as a type and in words."""
-_TEXTS = {
-    "where": "a filter such as domain=science",
-    "until": "a stopping rule",
-    "budget": "a budget",
-    "price": "a price",
-    "plugins": "a TOML file of providers",
-}
-KEYS = ("tasks", "models", *_TEXTS, *_KINDS)
+KEYS = ("tasks", "models", *TEXTS, *KINDS)
 FORMATS = ("auto", "chat", "text")
 
 
@@ -71,7 +52,7 @@ def configuration_from(
     """
     for option, given in (("--suite", suite), ("--trust-file", trust_file)):
         if given is not None and not file:
-            raise ConfigurationError(f"{option} {given} is about a file of settings: add --config FILE.")
+            raise ConfigurationError(f"{option} {given} can only be used with --config FILE.")
     if file:
         reader = _opened(Path(file))
         base = reader.read(suite)
@@ -109,8 +90,8 @@ def _opened(path: Path) -> _Reader:
     if path.suffix == ".json":
         return _Reader(_from_json(path), path, relative=False)
     if not path.is_file():
-        raise ConfigurationError(f"The configuration '{path}' does not exist.")
-    document = read_document(path)
+        raise ConfigurationError(f"The configuration '{path}' {no_file(path)}.")
+    document = read_document(path, "suite file")
     return _Reader(document.value, path, relative=True, document=document)
 
 
@@ -193,13 +174,13 @@ class _Reader:
         return {**shared, **own}
 
     def _field(self, key: str, value: Any) -> Any:
-        if key in _KINDS and not (key == "limit" and value is None):
-            self._is(value, *_KINDS[key], (key,))
+        if key in KINDS and not (key == "limit" and value is None):
+            self._is(value, *KINDS[key], (key,))
             if key == "limit":
                 check_limit(value, f"{self.at((key,))}: ")
-        if key in _TEXTS:
+        if key in TEXTS:
             for i, entry in enumerate(listed(value)):
-                self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
+                self._is(entry, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i))
             return tuple(map(self._plugin, listed(value)) if key == "plugins" else listed(value))
         if key == "tasks":
             return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(listed(value)))

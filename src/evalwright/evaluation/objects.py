@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, as_list, settings_of
 from evalwright.models.base import LocalModel, Model
 from evalwright.models.functions import FunctionModel, function_model
 from evalwright.models.local.cluster import Cluster
@@ -19,6 +19,7 @@ from evalwright.models.remote.providers import add_file
 from evalwright.scorers.registry import RUN_PROGRAMS
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.names import is_name
+from evalwright.tasks.yaml_files import kind_of
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model | Callable[..., Any]
@@ -27,7 +28,7 @@ Named = TypeVar("Named", Task, Model)
 
 def are_models(value: Any) -> bool:
     """Whether a first argument is what is evaluated, and no task."""
-    several = value if isinstance(value, list | tuple) else [value]
+    several = as_list(value)
     return bool(several) and all(isinstance(one, Mapping | Model) or callable(one) for one in several)
 
 
@@ -51,6 +52,8 @@ class Objects:
         """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
         if isinstance(task, Task):
             return _only_one(self.tasks, task, "tasks")
+        if not isinstance(task, str | Path):
+            raise ConfigurationError(f"A task is a name, a file or a Task, not {kind_of(task)}.")
         return str(task)
 
     def model(self, model: ModelLike) -> ModelSpec:
@@ -61,6 +64,10 @@ class Objects:
             model = self._function(model)
         if isinstance(model, Model):
             return ModelSpec(_only_one(self.models, model, "models"))
+        if not isinstance(model, str):
+            raise ConfigurationError(
+                f"A model is a name, a ModelSpec, a Model or a function, not {kind_of(model)}."
+            )
         return ModelSpec(model)
 
     def _function(self, function: Callable[..., Any]) -> FunctionModel:
@@ -70,10 +77,23 @@ class Objects:
         same = isinstance(known, FunctionModel) and known.function is made.function
         return known if same and isinstance(known, FunctionModel) else made
 
+    def configuration(self, tasks: Any, models: Any, settings: Mapping[str, Any]) -> Configuration:
+        """The evaluation of a call in Python. Raises UsageError for what cannot be part of one."""
+        rest = dict(settings)
+        roles = rest.pop("roles", None) or {}
+        if not isinstance(roles, Mapping):
+            raise ConfigurationError(f"'roles' must be a mapping of roles to models, not {kind_of(roles)}.")
+        return Configuration(
+            roles={str(role): self.model(model) for role, model in roles.items()},
+            tasks=tuple(self.task(task) for task in as_list(tasks)),
+            models=tuple(self.several(models)),
+            **settings_of(rest),
+        )
+
     def several(self, models: Any) -> list[ModelSpec]:
         """As `model`, for one, several, or a mapping from names to models."""
         if not isinstance(models, Mapping):
-            return [self.model(one) for one in (models if isinstance(models, list | tuple) else [models])]
+            return [self.model(one) for one in as_list(models)]
         return [self._labelled(str(name), one) for name, one in models.items()]
 
     def _labelled(self, name: str, model: ModelLike) -> ModelSpec:

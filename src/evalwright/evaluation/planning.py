@@ -270,12 +270,13 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 prompt_format=configuration.format,
                 chat=chat,
                 overrides={
-                    **configuration.overrides,
                     **({"answer.mode": "generate"} if new and as_data_file(one) else {}),
+                    **configuration.overrides,
                 }
                 or None,
                 dialect=dict(configuration.dialect),
                 num_fewshot=configuration.num_fewshot,
+                limit=None if configuration.where else configuration.limit,
                 used=used,
             )
             # A pattern fits groups and their members, and two tags the same task; each task is evaluated once.

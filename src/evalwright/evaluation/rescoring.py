@@ -75,7 +75,9 @@ def score_run(
         for scorer in rules.scorers:
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
-    made: Run = run_blocking(lambda: _score(new, bound, models, specs, home))
+    made: Run = run_blocking(
+        lambda: _score(new, bound, models, specs, home, (dialect or {}).get("scoring", ""))
+    )
     return made
 
 
@@ -224,6 +226,7 @@ async def _score(
     models: Mapping[str, Model],
     specs: Mapping[str, ModelSpec],
     home: str | None,
+    scoring: str,
 ) -> Run:
     old = new.old
     tallies = {
@@ -235,16 +238,18 @@ async def _score(
             door = engine.door(models)
             await interruptible(_score_all(old, bound, tallies, writer, door), engine)
             tasks = []
-            for task in old.data["tasks"]:
+            for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
                 own, tally = bound[task["name"]], tallies[task["name"]]
                 metrics = own.found(tally.names())
-                tasks.append({**derived_task(task, tally, metrics), **rules_record(own.scorers, metrics)})
+                as_empty = {} if own.as_empty is None else {"score_as_empty": list(own.as_empty)}
+                record = derived_task(task, tally, metrics) | as_empty
+                tasks.append({**record, **rules_record(own.scorers, metrics)})
             rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
             return new.finish(
                 writer,
                 tasks,
                 tallies,
-                {"answers": old.data["samples"]["sha256"], "rules": rules},
+                {"answers": old.samples_sha256, "rules": rules},
                 roles=_described(old, bound, models),
                 configuration=_configuration(old, specs),
                 environment=environment(),
@@ -252,11 +257,27 @@ async def _score(
             )
 
 
+def _relabelled(task: Mapping[str, Any], scoring: str) -> Mapping[str, Any]:
+    """The record of a task of another framework whose numbers are made by another arithmetic than before."""
+    before = task["definition"].get("scoring")
+    if not scoring or before in (None, scoring):
+        return task
+    return {
+        **task,
+        "description": str(task.get("description", "")).replace(f"({before})", f"({scoring})"),
+        "metadata": {**task.get("metadata", {}), "scoring": scoring},
+        "definition": {**task["definition"], "scoring": scoring},
+    }
+
+
 async def _score_all(
     old: Run, bound: Bound, tallies: Mapping[str, TaskTally], writer: RunWriter, door: Door
 ) -> None:
     records = enumerate(old.samples())
-    as_empty = {task["name"]: task.get("score_as_empty", ()) for task in old.data["tasks"]}
+    as_empty = {
+        task["name"]: task.get("score_as_empty", ()) if (own := bound[task["name"]].as_empty) is None else own
+        for task in old.data["tasks"]
+    }
 
     async def worker() -> None:
         for position, record in records:

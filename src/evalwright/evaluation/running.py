@@ -38,12 +38,11 @@ from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.evaluation.budgets import make_budget
-from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.configuration import Configuration, as_list
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.interruption import at_once, cancellable
 from evalwright.evaluation.judges import Judges
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
-from evalwright.evaluation.origins import listed
 from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
@@ -51,9 +50,10 @@ from evalwright.evaluation.score_checks import checked_score
 from evalwright.metrics.registry import OF_BOUNDED
 from evalwright.models.base import LocalModel
 from evalwright.models.local.cluster import Cluster, On
-from evalwright.runs.callbacks import Callbacks
+from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
+from evalwright.tasks.yaml_files import kind_of
 from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
@@ -88,22 +88,14 @@ def evaluate(
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers cannot be kept.
     """
-    if are_models(tasks):
-        tasks, models = models, tasks  # type: ignore[assignment]
+    asked, under_test = (list(one) if isinstance(one, Iterator) else one for one in (tasks, models))
+    if are_models(asked):
+        asked, under_test = under_test, asked
     objects = Objects()
     shown = progress or notebook_progress()
     on = On.given(*(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica")))
-    told = Callbacks((*callbacks, *open_trackers([track] if isinstance(track, str) else track)))
-    roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
-    for key in ("where", "until", "budget", "price", "plugins"):
-        if key in settings:
-            settings[key] = tuple(listed(settings[key] or ()))
-    configuration = Configuration(
-        roles=roles,
-        tasks=tuple(objects.task(task) for task in listed(tasks)),
-        models=tuple(objects.several(models)),
-        **settings,
-    )
+    told = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))
+    configuration = objects.configuration(asked, under_test, settings)
     runs: list[Run] = run_blocking(
         lambda: evaluate_configuration(configuration, progress=shown, objects=objects, callbacks=told, on=on)
     )
@@ -425,7 +417,12 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
     answer: Answer | None = None
     failure: Failure | None = None
     try:
-        answer = await task.strategy(sample, ask, draw)
+        made: object = await task.strategy(sample, ask, draw)
+        if isinstance(made, Answer):
+            answer = made
+        else:
+            why = f"it gave {kind_of(made)}, not an Answer"
+            failure = Failure("strategy error", "task", f"The strategy of '{task.name}' is wrong: {why}")
     except RequestFailed as error:
         failure = error.failure
     except EvalwrightError:

@@ -149,6 +149,7 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
     import numpy as np
 
     from evalwright.statistics.jackknife import jackknife_groups
+    from evalwright.statistics.labels import within_classes
     from evalwright.statistics.sums import of_sums
 
     if not len(column.values):
@@ -168,6 +169,12 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
     table = table[table[:, :count].any(axis=1)]
     sizes = np.array([len(np.unique(units[codes == code])) for code in range(count)])
     bounded = of in registry.BOUNDED
+    few = None
+    if of in registry.MEANS and bounded and len(table):
+        flat = np.concatenate([table[:, count::2], table[:, count + 1 :: 2]], axis=1)
+        unit = "items" if column.clusters is None else "clusters"
+        value = float(statistic(table.sum(axis=0)))
+        few = within_classes(flat, np.ones(len(table), np.int64), count, unit, value, level)
     found = of_sums(
         table,
         statistic,
@@ -181,6 +188,9 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
             min(len(table), max(1, (sizes[sizes > 0].min() if sizes.any() else 1) * (sizes > 0).sum()))
         ),
     )
+    if few:
+        low, high, error, method = few
+        found = replace(found, low=low, high=high, standard_error=error, method=method)
     left = int((~kept).sum())
     said = f"mean over {int((sizes > 0).sum())} values of '{over}'; {found.method}"
     return replace(

@@ -18,7 +18,10 @@ _WORDS = frozenset([
 def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) -> str:
     """A task file for a data file. definition: as `tasks.data_files.data_file_task` makes it; data: the file, as the task names it."""
     by_rubric = "metrics" in definition
+    choices = "choices" in definition["sample"]
     question = "{{ input }}" if by_rubric else "Question: {{ input }}\nAnswer:"
+    if choices:
+        question = definition["prompt"]["user"].removeprefix("{{ passages[0].text }}\n\n")
     sample = {key: _readable(value) for key, value in definition["sample"].items()}
     if "id" in columns:
         sample = {"id": "{{ id }}", **sample}
@@ -34,7 +37,12 @@ def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) 
         "metrics": definition.get("metrics", ["accuracy"]),
     }
     look = f"evalwright tasks preview {definition['task']}.yaml"
-    return f"# The questions of {data} as a task. To see what a model is sent: {look}\n{_yaml(text)}"
+    other = (
+        "# To compare the letters by their log-probabilities instead: answer: {mode: letter}\n"
+        if choices
+        else ""
+    )
+    return f"# The questions of {data} as a task. To see what a model is sent: {look}\n{other}{_yaml(text)}"
 
 
 def suite_text(

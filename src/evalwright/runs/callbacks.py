@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Protocol
 
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.core.text import printable
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     from evalwright.core.samples import SampleRecord
     from evalwright.runs.reader import Run
+
+
+METHODS = ("run_started", "sample_finished", "run_finished")
 
 
 class RunStarted(Protocol):
@@ -48,6 +53,24 @@ class Callback:
 
     def run_finished(self, run: Run) -> None:
         """After the run was written."""
+
+
+def check_callbacks(callbacks: Any) -> list[Any]:
+    """One callback or several, as a list. Raises ConfigurationError for what would never be told, or not as it expects."""
+    several = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    for one in several:
+        methods = [method for name in METHODS if (method := getattr(one, name, None)) is not None]
+        if isinstance(one, type):
+            raise ConfigurationError(f"A callback is an object: write {one.__name__}(), not {one.__name__}.")
+        if not methods:
+            raise ConfigurationError(
+                f"A callback has one of the methods {', '.join(METHODS)}; {type(one).__name__} has none."
+            )
+        for method in filter(iscoroutinefunction, methods):
+            raise ConfigurationError(
+                f"The callback's method {method.__name__} is `async def`, but is called, not awaited: write `def`."
+            )
+    return several
 
 
 class Callbacks:

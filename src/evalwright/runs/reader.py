@@ -10,16 +10,17 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
-from evalwright.core.private import ordinary
+from evalwright.core.private import lines_of, ordinary
 from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
@@ -28,6 +29,7 @@ from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
 from evalwright.tasks.files import failing_as, read_json
+from evalwright.tasks.yaml_files import kind_of
 
 if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
@@ -127,7 +129,7 @@ class Run(Shown):
         for number, row in enumerate(self.rows(), 1):
             try:
                 record = record_from(row)
-            except (KeyError, TypeError, AttributeError, ValueError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
                 why = printable(f"{type(error).__name__}: {error}")[:200]
                 raise RunError(
                     f"{self.samples_file}, line {number} is not a sample record ({why})."
@@ -150,7 +152,7 @@ class Run(Shown):
         """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
         path = self.samples_file
         with self._reading(path), _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(lines_of(lines), 1):
                 yield line, row_of(line, f"{path}, line {number}")
             self._check(path, file)
 
@@ -160,6 +162,16 @@ class Run(Shown):
         named = self.folder / str(self.data["samples"]["file"])
         # A writer that was stopped at its last step has moved the file to its final name, but not yet said so.
         return named if named.is_file() else self.folder / SAMPLES_FILE
+
+    @property
+    def samples_sha256(self) -> str:
+        """The hash of the samples: as recorded, else of the file as it stands. Raises RunError."""
+        if known := self.data["samples"].get("sha256"):
+            return str(known)
+        path = self.samples_file
+        with self._reading(path), _Hashed(ordinary(path)) as file:
+            file.read_all()
+            return file.digest.hexdigest()
 
     def verify(self) -> None:
         """Raise RunError if the samples file is not the one that `run.json` describes, where it says which."""
@@ -223,50 +235,62 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
             raise RunError(f"{where} is not valid JSON: {error}.") from error
     if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:
         raise RunError(f"{where} is not a sample record.")
+    kinds = _line_kinds()
+    for key, value in row.items():
+        if key in kinds and type(value) is not kinds[key]:
+            raise RunError(f"{where} is not a sample record: '{key}' is {kind_of(value)}.")
     try:
-        _parts().validate_python(row, strict=True)
+        _line_parts().validate_python(row, strict=True)
     except ValidationError as error:
-        place = ".".join(map(str, error.errors(include_input=False, include_url=False)[0]["loc"]))
-        raise RunError(
-            f"{where} is not a sample record: '{printable(place)[:60]}' is not of its form."
-        ) from None
+        (first, *_) = error.errors(include_input=False, include_url=False)
+        place = printable(".".join(map(str, first["loc"])))[:60]
+        raise RunError(f"{where} is not a sample record: '{place}' is not of its form.") from None
     return row
 
 
 @cache
-def _parts() -> SchemaValidator:
-    """What the parts of a record must be that those read who take it as it stands; the rest may be anything."""
+def _line_parts() -> SchemaValidator:
+    """What is in the values of a line, so that who reads one as it stands need not look: about a microsecond a line."""
     from pydantic_core import SchemaValidator
     from pydantic_core import core_schema as form
 
-    text, mapping, several = map(form.is_instance_schema, (str, dict, list))
+    text, mapping = form.is_instance_schema(str), form.is_instance_schema(dict)
 
     def parts(needed: bool, **of: form.CoreSchema) -> form.CoreSchema:
         fields = {name: form.typed_dict_field(one, required=needed) for name, one in of.items()}
         return form.typed_dict_schema(fields, extra_behavior="ignore")
 
     failed = parts(True, kind=text, party=text, message=text)
-    exchange = parts(True, role=text, request=mapping)
-    return SchemaValidator(
-        parts(
-            False,
-            **dict.fromkeys(("scores", "metadata", "timing"), mapping),
-            **dict.fromkeys(("targets", "choices"), several),
-            gold=form.list_schema(form.int_schema()),
-            log_likelihoods=form.list_schema(form.float_schema()),
-            passages=form.list_schema(parts(True, text=text)),
-            responses=form.list_schema(mapping),
-            failure=form.nullable_schema(failed),
-            score_failures=form.dict_schema(values_schema=failed),
-            undecided=form.dict_schema(values_schema=mapping),
-            exchanges=form.dict_schema(values_schema=form.list_schema(exchange)),
-        )
-    )
+    known = {
+        "gold": form.list_schema(form.int_schema()),
+        "log_likelihoods": form.list_schema(form.float_schema()),
+        "passages": form.list_schema(parts(True, text=text)),
+        "responses": form.list_schema(mapping),
+        "failure": form.nullable_schema(failed),
+        "score_failures": form.dict_schema(values_schema=failed),
+        "undecided": form.dict_schema(values_schema=mapping),
+        "exchanges": form.dict_schema(
+            values_schema=form.list_schema(parts(True, role=text, request=mapping))
+        ),
+    }
+    return SchemaValidator(parts(False, **known))
+
+
+@cache
+def _line_kinds() -> Mapping[str, type]:
+    """What the keys of a line hold."""
+    named = {key: one.get("type") for key, one in _schema("sample")["properties"].items()}
+    exact = {"object": dict, "array": list, "string": str, "integer": int}
+    return {key: exact[kind] for key, kind in named.items() if kind in exact}
 
 
 def score_fault(name: str, score: Any) -> str:
     """Why a recorded score cannot be one, in words; "" where it can. An infinity is a number, as is none (null)."""
-    value = score.get("value", "") if isinstance(score, dict) else score
+    if not isinstance(score, dict):
+        return f"the score '{printable(name)[:60]}' is {kind_of(score)}, not a mapping"
+    value, label = score.get("value", ""), score.get("label")
+    if not (label is None or isinstance(label, str)):
+        return f"the label of the score '{printable(name)[:60]}' is {kind_of(label)}, not text"
     if isinstance(value, float) and value == value:
         return ""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
@@ -290,6 +314,13 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
     known = [run.id for run in list_runs(runs_folder)] if runs_folder else []
     where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
     raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
+
+
+def check_named_once(runs: Sequence[Run]) -> None:
+    """Raise RunError where a run is there twice."""
+    folders = [run.folder.resolve() for run in runs]
+    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
+        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run once.")
 
 
 def called(runs: Sequence[Run]) -> list[str]:
@@ -327,6 +358,9 @@ def _read(file: Path) -> Run:
     name = str(data["samples"].get("file", "")) if isinstance(data["samples"], dict) else ""
     if name in ("", ".", "..") or Path(name).name != name:
         raise RunError(f"{file} does not name a samples file in its folder.")
+    # What a shard says of itself counts only where shards are merged, and is checked there.
+    if fault := _misfit({key: data[key] for key in data if key != "shard"}, _schema("run"), ""):
+        raise RunError(f"{file} is not as records of runs are: {fault}.")
     run = Run(file.parent, data)
     try:
         _ = run.tasks, run.groups, run.label, run.n_failed, run.cost
@@ -335,6 +369,45 @@ def _read(file: Path) -> Run:
             f"{file} is not as records of runs are ({type(error).__name__}: {printable(str(error))[:200]})."
         ) from error
     return run
+
+
+_TYPES: dict[str, Any] = {
+    "object": dict, "array": list, "string": str, "integer": (int, float), "number": (int, float), "boolean": bool,
+    "null": type(None),
+}  # fmt: skip
+
+
+@cache
+def _schema(name: str) -> Mapping[str, Any]:
+    """The published form of a record."""
+    file = Path(__file__).parent / "schemas" / f"{name}.schema.json"
+    found: Mapping[str, Any] = from_json(file.read_bytes())
+    return found
+
+
+def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
+    """The first value of another kind than the schema says, in words; "" for none. What is missing or unknown is none: records of other
+    versions are read too."""
+    if "$ref" in schema:
+        return _misfit(value, reduce(getitem, schema["$ref"].split("/")[1:], _schema("run")), where)
+    if "anyOf" in schema:
+        faults = [_misfit(value, one, where) for one in schema["anyOf"]]
+        return "" if "" in faults else faults[0]
+    kinds = schema.get("type", [*_TYPES])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not any(
+        isinstance(value, _TYPES[one]) and (one == "boolean" or not isinstance(value, bool)) for one in kinds
+    ):
+        return f"'{printable(where)[:200]}' is {kind_of(value)}, not {' or '.join(kinds)}"
+    inner: Iterable[tuple[Any, Any, Mapping[str, Any]]] = ()
+    if isinstance(value, dict):
+        named, other = schema.get("properties", {}), schema.get("additionalProperties")
+        rest = other if isinstance(other, dict) else {}
+        inner = ((key, one, named.get(key, rest)) for key, one in value.items())
+    elif isinstance(value, list) and "items" in schema:
+        inner = ((place, one, schema["items"]) for place, one in enumerate(value))
+    found = (_misfit(one, of, f"{where}.{key}" if where else str(key)) for key, one, of in inner if of)
+    return next(filter(None, found), "")
 
 
 @contextmanager

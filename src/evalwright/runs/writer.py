@@ -18,6 +18,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -50,8 +51,8 @@ class RunWriter:
 
     def __init__(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
-        # The process id keeps two processes apart that make the same run at the same time.
-        self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.partial"
+        # Two processes, or two threads of one, may make the same run at the same time.
+        self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
         self._sorted = self._partial.with_suffix(".sorted")
         self._about = self._partial.with_suffix(ABOUT)
         self._keys: array[int] = array("q")
@@ -153,12 +154,22 @@ def slug(text: str) -> str:
     return kept.strip(".-") or "run"
 
 
+_writers = count()
+_LONGEST_NAME = 200
+"""Bytes: file systems end at 255, and a model's name, a shard's number or a process's may follow."""
+
+
 def check_run_name(name: str) -> str:
     """The name, if it can be one of a run. Raises ConfigurationError for one that leads out of the folder of runs."""
     if re.search(r"[/\\\0]", name) or (name and not name.strip(".- ")):
         raise ConfigurationError(
             f"'{name}' cannot be the name of a run, because it is the name of its folder: use letters, digits, '.', '-' and '_'. "
             f"Runs are written elsewhere with --out."
+        )
+    if len(name.encode(errors="replace")) > _LONGEST_NAME:
+        raise ConfigurationError(
+            f"A run's name can have at most {_LONGEST_NAME} bytes, because it is the name of its folder; this one has "
+            f"{len(name.encode(errors='replace'))}."
         )
     return name
 

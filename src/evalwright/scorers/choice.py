@@ -30,6 +30,8 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     check_known("value of the option 'normalise'", [normalise], ("none", "characters", "bytes", "tokens"))
     if not sample.choices or not sample.gold:
         raise ScoringError(f"The sample '{sample.id}' has no options with a right one among them.")
+    # "I cannot tell" may be one of the options.
+    declining = None if any(map(declines, sample.choices)) else declines(answer.text)
     if normalise != "none":
         predicted, how = _by_length(sample, answer, normalise), f"log-likelihood per {normalise[:-1]}"
     elif answer.choice is not None:
@@ -37,7 +39,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     else:
         language = language_of(sample) or "en"
         predicted, how = extract(answer.text, sample.choices, language, sample.input)
-        if predicted != NOT_EXTRACTED and declines(answer.text):
+        if predicted != NOT_EXTRACTED and declining:
             predicted = NOT_EXTRACTED
         elif how == WEAK and predicted not in sample.gold:
             predicted, how = NOT_EXTRACTED, f"option {_letter(predicted)}: {how}, which is not certain"
@@ -47,7 +49,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     if predicted == NOT_EXTRACTED:
         if how in (NONE_OF_THEM, SEVERAL):
             return Score(0.0, "incorrect", how, parts)
-        if not answer.text.strip() or declines(answer.text):
+        if not answer.text.strip() or declining:
             return Score(0.0, "not_attempted", how, parts)
         return Undecided(how)
     right = predicted in sample.gold

@@ -159,6 +159,7 @@ class _Reader:
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.question, self.count = question, len(choices)
         self.letters, self.texts = Options(choices, language, question), Texts(choices, language, question)
+        self._asked = read(plain(question[:2000])).tokens
 
     def choice(self, text: str) -> tuple[int, str]:
         """The option that a reply chooses, and how it was found."""
@@ -252,6 +253,11 @@ class _Reader:
             self.letters.cues.offers(read(text).tokens, text) and len(named | out) < self.count - 1
         ):
             return NOT_EXTRACTED, "an alternative or a question"
+        if out and not any(one.letter for one in free) and self.letters.cues.denies(self._asked, ""):
+            return (
+                NOT_EXTRACTED,
+                "options are denied, and the question asks for one of which something is not true",
+            )
         index = self._one(text, free)
         if index != NOT_EXTRACTED and index not in out:
             alone = (

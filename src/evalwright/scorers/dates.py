@@ -188,7 +188,7 @@ def parse_date(text: str) -> tuple[Date, ...]:
 
 _CLAUSE = re.compile(r",\s(?=[^\W\d_])|[;(—|\n。]|\.\s|\s(?:and|und|et|y|e|и|та|i|ve|dan|và)\s")
 _OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")
-_BOUND = re.compile(
+BOUND = re.compile(
     r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
 )
 _ERA = re.compile(
@@ -212,7 +212,7 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
         return undecided("several dates")
     shown = f"'{text[date.start : date.end]}'"
     around = text[max(0, date.start - 24) : date.start].casefold()
-    if "?" in text or cues(language).denies(fold(around).split(), around[-4:]) or _BOUND.search(around):
+    if "?" in text or cues(language).denies(fold(around).split(), around[-4:]) or BOUND.search(around):
         return undecided(f"{shown} is denied, a bound or a question")
     if cues(language).offers(fold(around).split(), around):
         return undecided(f"{shown} is one of several days")

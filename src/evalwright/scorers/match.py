@@ -303,6 +303,8 @@ def _spans(reading: Reading, form: str) -> list[tuple[int, int]]:
     if len(form) >= 5 and " " not in form:
         tokens = reading.tokens
         for start, token in enumerate(tokens):
+            if len(out) >= _MOST_MENTIONS:
+                break
             if not token or not form.startswith(token) or token == form:
                 continue
             whole, end = token, start + 1
@@ -334,6 +336,9 @@ def _with_given_names(
     left_out = HEADS | PARTICLES
     own = [token for token in reading.tokens[first:start] if token not in left_out and token[:5] not in asked]
     after = end < len(reading.tokens) and _is_name_word(reading, end) and _touch(reading, end - 1)
+    before = reading.cased[start - 1] if start else ""
+    if whole == target.surname and before.istitle() and len(before) > 2 and before.casefold() in PARTICLES:
+        return start, False  # "Van Morrison" is not Toni Morrison
     if not own:
         return start, not after
     if full or not target.given or whole not in (target.surname, *target.forms):

@@ -40,6 +40,9 @@ _SPACELESS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMA
 """Scripts without spaces, and how many characters a bare name has at most."""
 _MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talvez")
 _SUPPOSED = word_set("might could may would")
+_ASKING = word_set("what which where when whose that this with from have does been were there their")
+_INDEFINITE = word_set("a an ein eine un une uma um")
+_UNTIL = word_set("until till bis hasta jusqu fino ate tot до sampai")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
 _JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
 _RENAMED = word_set(
@@ -48,7 +51,7 @@ _RENAMED = word_set(
 )
 _AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
-_MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES = 12, 60, 8
+_MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES, _PHRASE = 12, 60, 8, 4
 _WITH, _THOUGH = re.compile("(?:[와과]|이나|거나)$"), re.compile("지만$")
 """How a Korean word ends that another is joined to, and a clause that the next one opposes."""
 _NOTHING = "no answer recognised"
@@ -274,7 +277,9 @@ class Names:
         )
         if others and not _RENAMED.isdisjoint(tokens):
             return undecided("perhaps another name of it")
-        if others and (denied or others[0] == opening or others[0] in reading.cased[: found[0].start]):
+        apart = not denied and 0 < found[0].start == reading.clause(found[0].start, found[0].end)[0]
+        before = not apart and others and others[0] in reading.cased[: found[0].start]
+        if others and (denied or others[0] == opening or before):
             return incorrect(f"'{others[0]}' is given, and not the target")
         if denied and len(tokens) <= 6:
             return incorrect("the target is denied")
@@ -301,14 +306,47 @@ class Names:
         joint = after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、"))
         if joint and self._names(reading, one.end, one.end + 3, found):
             return undecided("another thing is joined to the target")
-        if (
-            one.start
-            and re.search(r"[(（]", reading.gaps[one.start])
-            and script_of(reading.text) not in CASED
-        ):
+        cased = script_of(reading.text) in CASED
+        if one.start and re.search(r"[(（]", reading.gaps[one.start]) and not cased:
             return undecided("the target is in brackets")
+        if cased and (why := self._of_another(reading, one)):
+            return undecided(why)
         return correct(
             f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
+        )
+
+    def _of_another(self, reading: Reading, one: Mention) -> str:
+        """Why a mention with no other name before it may still not be the answer; "" where it is."""
+        tokens, end = reading.tokens, len(reading.tokens)
+        if tokens[one.end : one.end + 1] == ["s"] and self._content(tokens[one.end + 1 : one.end + 2]):
+            return "something of the target's"
+        once = next((at for at in range(one.end, end) if tokens[at] in _UNTIL), end)
+        if self._names(reading, once, end):
+            return "the target was the answer once"
+        wrong = next((at for at in range(one.end, end) if tokens[at] in _WRONG and tokens[at] != "out"), end)
+        if wrong < end and not self._names(reading, one.end, wrong):
+            return "something is said to be wrong"
+        first, last = reading.clause(one.start, one.end)
+        rest = [*tokens[first : one.start], *tokens[one.end : last]]
+        spoken = HEADS | self.restarts
+        content = [token for token in self._content(rest) if token not in spoken and token != "s"]
+        ends = ((one.start - 1, one.start), (one.end, one.end))
+        beside = any(
+            tokens[at] in content and re.fullmatch("[ -]", reading.gaps[gap])
+            for at, gap in ends if first <= at < last and not (at == 0 and tokens[0].isdecimal())
+        )  # fmt: skip
+        if beside and end <= _PHRASE and ARTICLES.issuperset(token for token in rest if token not in content):
+            return "the target in a longer name"
+        more = {token[:5] for token in tokens[last:] if len(token) > 3} - {
+            token[:5] for token in tokens[first:last]
+        }
+        if content and more & self.asked - _ASKING and self._names(reading, one.end, end):
+            return "another clause says more of the question"
+        before, mine = tokens[:first], self._shared(tokens[first:last])
+        noun = reading.cased[one.end - 1][:1].islower()
+        aside = noun and self._content(before) and self._takes_up(before) and mine <= self._shared(before)
+        return (
+            "the target in a later clause" if aside and self.restarts.isdisjoint(tokens[: one.start]) else ""
         )
 
     def _own_clause(self, reading: Reading, one: Mention) -> bool:
@@ -434,5 +472,8 @@ class Names:
             return ""
         if not (self.cues.aside | _SUPPOSED).isdisjoint(reading.tokens):
             return ""
+        owner = reading.tokens[run[-1] + 1 : run[-1] + 2] == ["s"]
+        if owner or (run[0] and tokens[run[0] - 1] in _INDEFINITE):
+            return ""  # "Freddie Mercury's band", "a Soviet cosmonaut"
         alone = not more and (tokens[0] in FUNCTION or (run[0] == 0 and bool(self._shared(tokens))))
         return " ".join(reading.cased[run[0] : run[-1] + 1]) if about or alone else ""

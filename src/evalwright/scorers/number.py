@@ -52,6 +52,7 @@ _MYRIADS = re.compile(
 _MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
 _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
 _DECIMAL_COMMA = word_set("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca")
+_MONEY = re.compile(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
 _PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
 _BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
 _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
@@ -161,13 +162,12 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     before = text[max(0, number.start - 1) : number.start]
     if (myriads := _MYRIADS.match(text, end)) is not None and not number.word:
         values, step, end = _with_myriads(values, myriads.group()), Decimal(0), myriads.end()
+    paid = _MONEY.search(text[max(0, number.start - 5) : number.start]) is not None
     for _ in range(2):
         word = _MAGNITUDE_WORD.match(text, end)
         form = word[1].casefold() if word else ""
-        power = MAGNITUDE.get(form)
-        small = (
-            form in tuple("mb") and not word[1].isupper() and before not in tuple("$€£") if word else False
-        )
+        power = 12 if paid and form == "t" else MAGNITUDE.get(form)
+        small = form in tuple("mb") and not word[1].isupper() and not paid if word else False
         if word is None or power is None or small or (form == "k" and text[end] in " -"):
             break
         if form == "billionen" or (form in ("billion", "billones") and language in ("de", "es", "nl")):

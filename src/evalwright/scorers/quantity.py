@@ -24,7 +24,7 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 
 _CONCLUDES = pattern("concludes")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
-_SUM = re.compile(r"\d ?[-+*×·x^] ?\d")
+_SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.scorers.clock import is_time, judge_time
 from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.names import Names
@@ -19,7 +20,7 @@ from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.cues import words
-from evalwright.scorers.text.declining import declines
+from evalwright.scorers.text.declining import NO_INFORMATION, declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
@@ -95,6 +96,8 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
         kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
     ):
         return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
+    if not kind and targets and all(map(is_time, targets)):
+        return lambda found: _unless_declined(found, judge_time(found, targets, language)), symbols
     if not kind and all(map(mathematics.is_formula, targets)):  # not "07:00" beside "7 am"
         return (
             lambda found: _declining(found) or mathematics.judge_formula(found, targets, question, language),
@@ -135,6 +138,9 @@ def _phrases(found: Said, names: Names) -> Verdict:
     """The targets say that there is no answer: one of them anywhere is right."""
     if mentions(read(found.text), names.targets):
         return correct("one of the expected phrases")
+    declined = declines(found.text)
+    if declined and declined.kind == NO_INFORMATION:
+        return undecided(f"says that there is no answer in other words: {declined}")
     return _declining(found) or incorrect("none of the expected phrases in the answer")
 
 

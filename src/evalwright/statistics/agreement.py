@@ -10,6 +10,10 @@
 All are functions of sums over items, so one bootstrap over items (or clusters) serves them all. Raters are fixed: the
 interval speaks of other items for these raters, not of other raters.
 
+Where all labels but one are rare, kappa and alpha come to 2 J / (1 + J) with J the share of agreement among the items that got a rarer
+one (Hripcsak & Rothschild 2005). Resamples of the one or two such items show nothing of that share: the interval is never narrower than
+Wilson's of J over them.
+
 `judge_agreement` sets a judge beside the people it stands in for, by the same figures: a judge cannot be asked to agree with people more than people agree with each other, so their agreement is the ceiling
 that makes the judge's figure readable. Pairs are pooled: each item counts once, shared among its pairs of raters.
 """
@@ -121,7 +125,7 @@ def gwet_ac1(
         return table.nothing(level, "no interval: a single label")
     used = _shares(shares.sum(axis=0))
     free = 1 - float((used * (1 - used)).sum()) / (q - 1)
-    return interval_of(table, parts, coefficient, level, draws, seed, free)
+    return interval_of(table, parts, coefficient, level, draws, seed, free, steady=True)
 
 
 def krippendorff_alpha(
@@ -188,8 +192,13 @@ def interval_of(
     draws: int = DRAWS,
     seed: int = 0,
     expected: float | None = None,
+    steady: bool = False,
 ) -> Estimate:
-    """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all agree."""
+    """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all agree.
+
+    expected: the share of disagreements by chance, None for that of two ratings drawn at random. steady: that the coefficient does not hang
+    on how many items have a rarer label.
+    """
     check_level(level)
     if table.n == 0:
         return table.nothing(level, "no interval: no item has two ratings")
@@ -216,7 +225,28 @@ def interval_of(
         return table.estimate(value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN)
     if not drawn.low < drawn.high:
         return table.estimate(value, -1.0, 1.0, level, None, "no spread between units: the whole range")
-    return table.estimate(value, drawn.low, drawn.high, level, drawn.standard_error or None, drawn.method)
+    low, high, method = drawn.low, drawn.high, drawn.method
+    if not steady:
+        rarer = _with_rarer(table)
+        least, most = _of_rarer(value, rarer, level)
+        if least < low or most > high:
+            low, high = min(low, least), max(high, most)
+            method = f"{method}, or Wilson of the {rarer} with a rarer label"
+    return table.estimate(value, low, high, level, drawn.standard_error or None, method)
+
+
+def _with_rarer(table: Ratings) -> int:
+    """How many items (or clusters) have a rating that is not the most frequent one."""
+    most = table.labels[np.argmax([(table.values == label).sum() for label in table.labels])]
+    rare = ((table.values != most) & ~np.isnan(table.values)).any(axis=1)
+    return int(rare.sum()) if table.codes is None else len(np.unique(table.codes[rare]))
+
+
+def _of_rarer(value: float, units: int, level: float) -> tuple[float, float]:
+    """Wilson's interval of the agreement J among `units` with a rarer label, for a coefficient of 2 J / (1 + J)."""
+    share = max(value, 0.0) / (2 - max(value, 0.0))
+    low, high = (2 * end / (1 + end) for end in wilson(share * units, units, level))
+    return low, high
 
 
 def _unseen(units: int, expected: float, level: float) -> float:
@@ -228,8 +258,9 @@ def _unseen(units: int, expected: float, level: float) -> float:
 
 
 def _by_chance(table: Ratings) -> float:
-    """The share of disagreements among two ratings drawn at random; 1 where labels are not counted."""
-    return 1 - float((_shares(table.counts.sum(axis=0)) ** 2).sum()) if table.counts.size else 1.0
+    """The share of disagreements among two ratings drawn at random."""
+    counts = np.unique(table.values[~np.isnan(table.values)], return_counts=True)[1]
+    return 1 - float((_shares(counts.astype(np.float64)) ** 2).sum())
 
 
 def one_minus(observed: F64, expected: F64) -> F64:
@@ -339,7 +370,7 @@ def _figures(table: Ratings, pairs: list[tuple[int, int]], level: float) -> tupl
         return one_minus(differing, expected)
 
     raw = mean_interval(shares, clusters=table.codes, n_failed=table.n_left_out, level=level)
-    made = [interval_of(table, cells, form, level) for form in (kappa, ac1, alpha)]
+    made = [interval_of(table, cells, form, level, steady=form is ac1) for form in (kappa, ac1, alpha)]
     return AgreementFigures(raw, *made), shares
 
 

@@ -5,6 +5,10 @@ sum_t sum_u w_t w_u rho_tu e_t e_u with the correlations rho of the tasks' means
 error e_t is taken from the width of its own interval, so that parts and whole agree and a task without spread does not pose as
 certain; of scores never less than the standard error. Ends of unequal length are not carried on: MOVER (Zou & Donner 2008) with the
 ends of Wilson's intervals covers 87 to 92% over many tasks near 0 or 1, where half their width covers 95% and more.
+
+No mean is further from what was seen than the weighted mean of its parts' ends, however the parts go together: the interval ends there
+at the latest. Without that a task of 3 items beside one of 3,000 gives its few degrees of freedom to the whole, which is then wider than
+the worst of both.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
@@ -64,7 +69,8 @@ def macro_average(
         None if value_range is None else np.broadcast_to(np.asarray(value_range, np.float64), (len(parts), 2))
     )
     limits = None if ranges is None else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
-    low, high = _around(value, _multiple(df, level), error, limits)
+    whole = _around(value, _multiple(df, level), error, limits)
+    low, high = _within(*whole, _ends(share, [(part.low, part.high) for part in parts]))
     how = "each the same" if weights is None else "weighted"
     shared = f", {len(among.shared):,} units shared" if len(among.shared) else ""
     return Estimate(
@@ -128,7 +134,8 @@ def macro_difference(
         )
         errors, freedom = errors_of_intervals(low, high, own, math.nan if span is None else span, level)
         error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
-        return _Mean(float(share @ np.array([part.difference for part in fillings])), error, df, level)
+        value = float(share @ np.array([part.difference for part in fillings]))
+        return _Mean(value, error, df, level, _ends(share, np.stack([low, high], axis=1)))
 
     if len(parts) == 1:
         return _alone(parts[0])
@@ -174,16 +181,17 @@ def _alone(part: PairedComparison) -> MacroDifference:
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A mean of differences with its error and degrees of freedom, at `level`."""
+    """A mean of differences with its error and degrees of freedom, at `level`; ends: the weighted mean of the parts' intervals."""
 
     value: float
     error: float
     freedom: float
     level: float
+    ends: Range
 
     def interval(self, limits: Range | None) -> Range:
         half = _multiple(self.freedom, self.level) * self.error
-        return _within(self.value - half, self.value + half, limits)
+        return _within(*_within(self.value - half, self.value + half, limits), self.ends)
 
     @property
     def p_value(self) -> float:
@@ -280,9 +288,15 @@ def _around(value: float, critical: float, error: float, limits: Range | None) -
     return bottom + span * low, bottom + span * high
 
 
+def _ends(share: F64, intervals: npt.ArrayLike) -> Range:
+    """The weighted mean of intervals (parts, 2)."""
+    low, high = share @ np.asarray(intervals, np.float64)
+    return float(low), float(high)
+
+
 def _within(low: float, high: float, limits: Range | None) -> Range:
-    """An interval cut off at the limits; nan stays nan."""
-    if limits is not None and not math.isnan(low):
+    """An interval cut off at the limits; nan stays nan, and limits that are not known cut nothing off."""
+    if limits is not None and not math.isnan(low + sum(limits)):
         low, high = max(low, limits[0]), min(high, limits[1])
     return low, high
 

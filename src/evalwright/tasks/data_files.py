@@ -6,14 +6,18 @@
 | answer | answer, output, response, completion, prediction: answers that are there, so that nothing is generated |
 | target | reference, target, expected, expected_output, ideal, gold, ground_truth |
 | passages | context, passage, article, document, source_text |
+| choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1 ... |
 
+With choices a model reads them with letters, and `choice` finds the letter or the option in its reply.
 Up to 100 other columns go along as metadata, so that samples can be chosen by them (`--where topic=history`) and found in the record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from evalwright.core.errors import DatasetError, closest
@@ -23,6 +27,7 @@ from evalwright.tasks.datasets.opening import file_rows
 from evalwright.tasks.overrides import nested
 from evalwright.tasks.samples import KNOWN_METADATA
 from evalwright.tasks.schema import Sample
+from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import shown
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -33,10 +38,14 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """The names that a column of each role may have, the likeliest first."""
 
+LETTERED = "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
+"""What is asked where a row has options."""
 
 _OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
 """Columns that samples take by themselves."""
 _MOST_METADATA = 100
+_OPTION = ("option", "choice", "answer", "")
+"""What the name of a column that holds one option begins with: option_a, choice1, or the letter alone."""
 
 
 def as_data_file(name: str) -> Path | None:
@@ -66,18 +75,15 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     wanted = nested(overrides or {})
     known = columns_of(path)
     found = _found(known, wanted.get("columns") or {}, path)
-    generate = (wanted.get("answer") or {}).get("mode") == "generate"
+    choices = _choices(known)
+    generate = bool(choices) or (wanted.get("answer") or {}).get("mode") == "generate"
     if generate and "target" not in found and found.get("answer") == "answer":
         found["target"] = found["answer"]
     if "input" not in found and "input" not in (wanted.get("sample") or {}):
-        by_other = len(known) == 1 and next((sign for sign in ";\t|" if sign in known[0]), "")
-        if by_other and path.suffix.lower() == ".csv":
-            raise DatasetError(
-                f"The cells of '{shown(path)}' are separated by {by_other!r}: save it with commas, or with tabs as .tsv."
-            )
+        other = other_separator(known)
         raise DatasetError(
             f"No column of '{shown(path)}' has a name that says that it holds the question ({', '.join(COLUMNS['input'])}). Its "
-            f"columns: {listed(known)}. Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME)."
+            f"columns: {listed(known)}{other}. {'' if other else 'Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME).'}"
         )
     sample: dict[str, Any] = {
         role: _cell(column) for role, column in found.items() if role in ("input", "target")
@@ -86,9 +92,18 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     if "passages" in found:
         sample["passages"] = [_cell(found["passages"])]
         prompt = "{{ passages[0].text }}\n\n{{ input }}"
+    if choices:
+        listing = len(choices) == 1
+        sample["choices"] = (
+            f"{{{{ row[{choices[0]!r}] | literal }}}}" if listing else list(map(_cell, choices))
+        )
+        prompt = prompt.replace("{{ input }}", LETTERED)
     given = "answer" in found and not generate
     used = {role: column for role, column in found.items() if role != "answer" or given}
-    others = [column for column in known if column not in found.values() and column not in _OWN]
+    if choices:
+        used["choices"] = "/".join(choices)
+    taken = {*found.values(), *choices, *_OWN}
+    others = [column for column in known if column not in taken]
     sample["metadata"] = {column: f"{{{{ row.get({column!r}) }}}}" for column in others[:_MOST_METADATA]}
     return {
         "task": "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in path.stem).strip("._-")
@@ -98,7 +113,7 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         "prompt": {"user": prompt},
         "answer": {"mode": "given", "column": found["answer"]} if given else {"mode": "generate"},
         "metadata": {"columns": ", ".join(f"{role} = {column}" for role, column in used.items())},
-        "scorers": _scorers(path, found, wanted, known),
+        "scorers": ["choice"] if choices and "target" in found else _scorers(path, found, wanted, known),
     }
 
 
@@ -107,14 +122,36 @@ def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, 
         if column not in known:
             near = closest(column, known)
             hint = f"Did you mean '{near[0]}'?" if near else f"It has: {listed(known)}."
-            raise DatasetError(f"'{shown(path)}' has no column '{column}' ({role}). {hint}")
-    by_fold = {column.strip().casefold().replace(" ", "_"): column for column in reversed(known)}
+            raise DatasetError(
+                f"'{shown(path)}' has no column '{column}' ({role}){other_separator(known)}. {hint}"
+            )
+    by_fold = _by_fold(known)
     found = {role: str(column) for role, column in named.items()}
     for role, names in COLUMNS.items():
         column = next((by_fold[name] for name in names if name in by_fold), None)
         if role not in found and column is not None and column not in found.values():
             found[role] = column
     return found
+
+
+def _by_fold(known: list[str]) -> dict[str, str]:
+    """The columns by their names in lower case and without spaces; the first of equal ones."""
+    return {column.strip().casefold().replace(" ", "_"): column for column in reversed(known)}
+
+
+def _choices(known: list[str]) -> list[str]:
+    """The columns with the options of a question: one with lists, or one for each option, in the order of letters or numbers."""
+    by_fold = _by_fold(known)
+    for name in ("choices", "options"):
+        if name in by_fold:
+            return [by_fold[name]]
+    for stem in _OPTION:
+        for signs in ascii_lowercase, range(1, 27) if stem else ():
+            for joint in ("_", "") if stem else ("",):
+                names = list(takewhile(by_fold.__contains__, (f"{stem}{joint}{sign}" for sign in signs)))
+                if len(names) >= (2 if stem else 3):  # columns 'a' and 'b' alone may be anything
+                    return [by_fold[name] for name in names]
+    return []
 
 
 def _scorers(path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], known: list[str]) -> list[Any]:

@@ -14,6 +14,7 @@ from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.outcomes import Outcome
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.metrics.tree import Node
 from evalwright.statistics import Estimate
@@ -33,13 +34,14 @@ SCORINGS = ("corrected", "published")
 class Rules:
     """How a recorded task's answers are scored again. found: the metrics, from the names in the scores by scorer.
 
-    kept: scorers whose recorded scores stay as they are.
+    kept: scorers whose recorded scores stay as they are. as_empty: outcomes scored as an empty answer, None for those of the record.
     """
 
     scorers: Sequence[Scorer]
     metrics: Sequence[MetricSpec]
     found: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]]
     kept: frozenset[str] = frozenset()
+    as_empty: Sequence[Outcome] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,8 @@ class Dialect(Protocol):
 
     Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score has a part for each metric. Whoever
     implements it imports what is heavy in the methods. right_or_wrong: metrics whose values are 0 or 1, for stopping rules.
-    One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses, and `keys`: those
-    of its task files that ours do not have.
+    One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses, `keys`: those of its
+    task files that ours do not have, and `takes_limit`: whether a run's limit is a setting of its tasks too.
     """
 
     right_or_wrong: frozenset[str]
@@ -181,10 +183,15 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task], used: Collect
         return
     for key in settings.keys() - used:
         value = settings[key]
+        text = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        flag = (
+            f"--{key.replace('_', '-')} {text}"
+            if key in ("task_root", "trust", "scoring")
+            else f"-D {key}={text}"
+        )
         more = ", or task files there that read files elsewhere" if key == "trust" else ""
         raise ConfigurationError(
-            f"--{key.replace('_', '-')} {' '.join(map(str, value)) if isinstance(value, list | tuple) else value} has no effect: it is "
-            f"for tasks of other frameworks (DIALECT:NAME){more}, and these are none: "
+            f"{flag} has no effect: it is for tasks of other frameworks (DIALECT:NAME){more}, and these are none: "
             f"{', '.join(task.name for task in tasks[:6])}. Leave it out."
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
-from evalwright.core.private import open_private, ordinary
+from evalwright.core.private import LARGEST_DOCUMENT, open_private, ordinary
 from evalwright.core.secrets import mask
 from evalwright.core.text import printable
 
@@ -57,7 +58,7 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     if target.is_file() and target.stat().st_size == len(data) and target.read_bytes() == data:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_native_id()}.tmp")
     temporary.unlink(missing_ok=True)
     try:
         with open_private(temporary, "xb") if private else temporary.open("xb") as out:
@@ -117,4 +118,4 @@ def read_json(path: Path, kind: type[EvalwrightError], called: str) -> Any:
     """What a file of JSON says. Raises that kind of error, in which the file is called so where it cannot be read."""
     broken = failing_as(kind, f"{path} is not valid JSON", ValueError)
     with failing_as(kind, f"{called} cannot be read"), broken:
-        return from_json(ordinary(path).read_text(encoding="utf-8"))
+        return from_json(ordinary(path, LARGEST_DOCUMENT).read_bytes().decode("utf-8-sig"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.private import no_file
 from evalwright.core.tasks import Task
 from evalwright.tasks import decorator, dialects
 from evalwright.tasks.data_files import as_data_file, data_file_task
@@ -55,13 +57,14 @@ def load_tasks(
     folders: Sequence[str | Path] = (),
     dialect: Mapping[str, Any] | None = None,
     num_fewshot: int | None = None,
+    limit: float | None = None,
     used: set[str] | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
     A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks; of them `trust`
-    holds for task files of ours too: those in its folders may read files anywhere. used: told of the settings that a
+    holds for task files of ours too: those in its folders may read files anywhere. limit: of the run's samples, where scores depend on it. used: told of the settings that a
     task file of ours used.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
@@ -72,8 +75,9 @@ def load_tasks(
                 f"The task '{name_or_path}' is another framework's, so its settings cannot be overridden: edit its file."
             )
         own, name = foreign
-        shots = {} if num_fewshot is None else {"num_fewshot": num_fewshot}
-        return own.load(name, {**(dialect or {}), **shots}, prompt_format=prompt_format, chat=chat)
+        of_run = {"num_fewshot": num_fewshot, "limit": limit if getattr(own, "takes_limit", False) else None}
+        given = {key: value for key, value in of_run.items() if value is not None}
+        return own.load(name, {**(dialect or {}), **given}, prompt_format=prompt_format, chat=chat)
     from evalwright.tasks.compiling import compile_task
 
     trusted = (dialect or {}).get("trust", ())
@@ -260,6 +264,8 @@ def _as_path(name: str) -> tuple[Path | None, str | None]:
         if text.lower().endswith((".yaml", ".yml")):
             path = Path(text).expanduser()
             if not path.is_file():
+                if os.path.lexists(path):
+                    raise TaskError(f"The task file '{text}' cannot be read: it {no_file(path)}.")
                 raise UnknownName("task file", text, sorted(map(str, path.parent.glob("*.y*ml"))))
             return path, member
     return None, None

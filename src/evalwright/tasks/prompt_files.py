@@ -7,15 +7,15 @@ is read as a template, with `{{ article }}`.
 
 from __future__ import annotations
 
-import errno
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from evalwright.core.errors import closest
+from evalwright.core.private import ordinary
 from evalwright.tasks import templates
-from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
+from evalwright.tasks.yaml_files import LARGEST, Document, KeyPath, kind_of
 
 _OWN = ("id", "input", "target")
 _AT: KeyPath = ("prompt", "file")
@@ -44,9 +44,7 @@ def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Docume
 def _read(document: Document, name: str) -> str:
     path = document.allowed(_AT, document.folder(_AT) / name)
     try:
-        if path.exists() and not path.is_file():
-            raise OSError(errno.EINVAL, "it is not a file")
-        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        return ordinary(path, LARGEST).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise document.error(_AT, f"the prompt file '{name}' cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:

@@ -79,6 +79,7 @@ class SampleMaker:
         self._variables = dict(variables)
         self._defaults = dict(defaults)
         self._shuffle = sample.shuffle
+        self._cells = isinstance(sample.choices, list)
 
         def placed(value: Any, *name: str) -> Placed:
             return Placed(templates.structure, value, ".".join(("sample", *name)), document, (*at, *name))
@@ -138,11 +139,12 @@ class SampleMaker:
                 out[name] = value
         return out
 
-    @staticmethod
-    def _choices(value: Any) -> tuple[str, ...]:
+    def _choices(self, value: Any) -> tuple[str, ...]:
         if value is None:
             return ()
         choices = tuple(_text(choice, "a choice") for choice in _list(value, "choices"))
+        while self._cells and choices and not choices[-1].strip():
+            choices = choices[:-1]  # an empty cell at the end of a row of a CSV is no option
         if len(choices) < 2:
             raise RowError(f"a question with choices needs at least two, but this one has {len(choices)}")
         return choices

@@ -9,7 +9,7 @@ could grow beyond its row (loops in loops, arithmetic on texts, macros) is rende
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -102,7 +102,16 @@ def missing_column(name: str, columns: Mapping[str, Any]) -> str:
     near = closest(name, columns)
     hint = f"; did you mean {' or '.join(repr(found) for found in near)}?" if near else ""
     listed = ", ".join(sorted(map(str, columns))[:20])
-    return f"there is no column '{name}'{hint or '.'} The columns are: {listed or 'none'}"
+    return f"there is no column '{name}'{hint or '.'} The columns are: {listed or 'none'}{other_separator(columns)}"
+
+
+def other_separator(columns: Iterable[str]) -> str:
+    """The end of a sentence where the only column of a table seems to be several, which another sign separates; else nothing."""
+    only, *more = columns or [""]
+    names = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
+    found = "" if more else next((name for sign, name in names.items() if sign in str(only)), "")
+    how = "save the file as .csv with commas or as .tsv with tabs"
+    return f" (the cells seem to be separated by {found}: {how})" if found else ""
 
 
 def _pieces(source: str) -> tuple[list[str], list[tuple[str | int, ...]]] | None:

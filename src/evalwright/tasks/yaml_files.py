@@ -28,6 +28,8 @@ KeyPath = tuple[str | int, ...]
 
 MAX_NODES = 2_000_000
 MAX_DEPTH = 100
+LARGEST = 1 << 26
+"""Bytes of a file of YAML or of a prompt."""
 _PLACED_DEPTH = 6
 _DEEP_BLOCK = re.compile(rf"(?m)^(?:[ ]|[-?] ){{{MAX_DEPTH},}}")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -108,6 +110,12 @@ class Document:
         for length in range(len(path), 0, -1):
             if path[:length] in self.bases:
                 return f"The override '{'.'.join(map(str, path[:length]))}' (-T)"
+        if (
+            path and path not in self.places
+        ):  # a key that the file does not have came with what an override put below it
+            for base in self.bases:
+                if base[: len(path)] == path:
+                    return f"The override '{'.'.join(map(str, base))}' (-T)"
         place = self.place(path)
         return str(place) if place else self.name
 
@@ -158,7 +166,7 @@ def read_document(path: Path, kind: str = "task file") -> Document:
     import yaml
 
     try:
-        text = ordinary(path).read_bytes().decode("utf-8-sig")
+        text = ordinary(path, LARGEST).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise TaskError(f"The {kind} '{shown(path)}' cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
@@ -182,7 +190,8 @@ def read_document(path: Path, kind: str = "task file") -> Document:
     except RecursionError:
         raise TaskError(f"{shown(path)}: the file is nested too deeply.") from None
     if node is None:
-        raise TaskError(f"{shown(path)}: the file is empty; a task file begins with `task: name`.")
+        hint = "; it begins with `task: name`" if kind == "task file" else ""
+        raise TaskError(f"{shown(path)}: the {kind} is empty{hint}.")
     if (
         MAX_NODES < expanded_size(node) < math.inf
     ):  # a handful of lines with aliases could stand for billions of values
@@ -239,7 +248,9 @@ def kind_of(value: object) -> str:
     for kind, words in names.items():
         if isinstance(value, kind):
             return words
-    return "a mapping" if isinstance(value, Mapping) else "a list"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, list | tuple | set) else f"an object of '{type(value).__name__}'"
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,12 @@ import pytest
 
 from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.compat.huggingface.hf_results import export_hf_results, hub_name, read_annotations
+from evalwright.compat.huggingface.hf_results import (
+    export_hf_results,
+    hub_name,
+    is_annotated,
+    read_annotations,
+)
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.runs.reader import Run
 from support.runs import make_run
@@ -108,6 +113,12 @@ def test_annotations_by_model(tmp_path: Path) -> None:
     assert own == {"model_size": "small", "accessibility": "open"}
     other = _read(export_hf_results(second, tmp_path / "out", annotations=annotations))["model_annotations"]
     assert other == {"model_size": None, "accessibility": None}
+    labelled = make_run(tmp_path, model="hf/acme/nova-pro-v1:0", label="high", name="high", scores=[1.0, 0.0])
+    assert is_annotated(annotations, labelled)
+    assert (
+        _read(export_hf_results(labelled, tmp_path / "out", annotations=annotations))["model_annotations"]
+        == own
+    )
 
 
 @pytest.mark.parametrize(

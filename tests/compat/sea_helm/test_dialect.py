@@ -93,6 +93,14 @@ def test_a_set_runs_from_the_command_line_and_is_averaged_and_scored_again(
     assert [one["metrics"][0]["value"] for one in again["tasks"]] == [
         one["metrics"][0]["value"] for one in data["tasks"]
     ]
+    assert main(["score", "one", "--name", "other", "--scoring", "published"]) == 0
+    assert main(["score", "other", "--name", "back", "--scoring", "corrected"]) == 0
+    other, back = (
+        json.loads((own_folder / "runs" / name / "run.json").read_text()) for name in ("other", "back")
+    )
+    assert [one["metrics"] for one in back["groups"]] == [one["metrics"] for one in data["groups"]]
+    assert other["groups"][-1]["metrics"][0]["value"] == pytest.approx(0)
+    assert {one["description"][-11:] for one in other["tasks"]} == {"(published)"}
     write(Path(root) / "seahelm_tasks" / "colours" / "id.jsonl", rows(3))
     assert main(["score", "one", "--name", "third"]) == 2
     assert "are no longer those of the run" in capsys.readouterr().err
@@ -200,6 +208,28 @@ def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_ze
     corrected = _loaded(root, "colours/id", base_model=True)[0]
     assert corrected.definition["num_fewshot"] == 0
     _asked(corrected, [Response(text="x")])
+
+
+def test_published_knows_the_labels_of_the_limited_rows_alone(own_folder: Path) -> None:
+    """Whatever else its reply says: SEA-HELM takes the first rows before it looks at their labels."""
+    root = small_tree(own_folder / "tree")
+    write(root / "seahelm_tasks" / "colours" / "id.jsonl", sorted(rows(6), key=lambda row: str(row["label"])))
+    model = ScriptedModel("Jawaban: B, bukan: Jawaban: A")
+
+    def read(limit: float | None, **settings: str) -> dict[str, float]:
+        dialect = {"task_root": str(root), **settings}
+        run = evaluate("sea-helm:colours/id", model, dialect=dialect, limit=limit, name=f"n{limit}")[0]
+        assert main(["score", f"n{limit}", "--name", f"again{limit}"]) == 0
+        again = json.loads((own_folder / "runs" / f"again{limit}" / "run.json").read_text())["tasks"][0]
+        assert again["metrics"] == json.loads(json.dumps(run.data["tasks"][0]["metrics"]))
+        return {metric["label"]: metric["value"] for metric in again["metrics"]}
+
+    assert read(2, scoring="published")["accuracy"] == 100
+    assert read(0.5, scoring="published")["accuracy"] == 100
+    assert read(4, scoring="published")["accuracy"] == 50
+    assert read(None, scoring="published")["accuracy"] == 50
+    with pytest.raises(ConfigurationError, match="-D limit has no effect: a limit is given as --limit N"):
+        evaluate("sea-helm:colours/id", model, dialect={"task_root": str(root), "limit": 2})
 
 
 def test_translations_share_a_cluster_and_ids_are_unique(tmp_path: Path) -> None:

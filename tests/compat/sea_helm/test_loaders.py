@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from compat.sea_helm.small_tree import entry
+from evalwright.compat.sea_helm.compiling import conversation
 from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.rows import LOADERS, hub_file, load_rows
 from evalwright.core.errors import DatasetError
@@ -103,9 +104,9 @@ def _rows(
         ),
         (
             "MarvlDataloader", "marvl", "en",
-            [{"id": 3, "label": True, "hypo_en": "h", "hypothesis": "x", "chapter": "c", "concept": "d"}],
+            [{"id": 3, "label": True, "hypo_en": "h", "hypothesis": "x", "chapter": "c", "concept": "d", "left_img": {"bytes": "eA=="}}],
             {"id": 3, "label": "Benar", "prompts": [{"hypothesis": "h"}],
-             "metadata": {"language": "en", "chapter": "c", "concept": "d"}, "images": []},
+             "metadata": {"language": "en", "chapter": "c", "concept": "d"}, "images": ["eA==", ""]},
             [None, "id"],
         ),
         (
@@ -179,3 +180,24 @@ def test_hidden_labels_are_d_as_published_alone(tmp_path: Path, monkeypatch: pyt
         published=True,
     )
     assert load_rows(task)[0]["label"] == "D"
+
+
+def test_a_row_without_its_picture_is_a_failed_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = {"question": "q", "answer": "A", "l2_category": "c"}
+    pictures: list[Any] = [None, "", {"bytes": None}, {"bytes": ""}]
+    raws = [{**raw, "index": place, "image": one} for place, one in enumerate(pictures)]
+    rows, _ = _rows(monkeypatch, tmp_path, "MMStarDataloader", "mmstar", "en", *raws, {**raw, "index": 4})
+    assert [row["images"] for row in rows] == [[""]] * 5
+    task = SeaTask(
+        "mmstar", "en", entry("mmstar", {"en": {"prompt_template": {"task_template": "{question}"}}})
+    )
+    unnamed: dict[str, Any] = {"id": 4, "prompts": [{"question": "q"}], "image_files": [None]}
+    for row in [*rows, unnamed]:
+        with pytest.raises(DatasetError, match=f"The row '{row['id']}' lacks a picture"):
+            conversation(task, row)
+    blind = {"question": "q", "gt_answer": "1", "category": "c", "subcategory": "s", "image": None}
+    for name, images in (("hallusionbench", []), ("hallusionbench_image", [""])):
+        rows, _ = _rows(monkeypatch, tmp_path, "HallusionBenchDataloader", name, "en", blind)
+        assert rows[0]["images"] == images

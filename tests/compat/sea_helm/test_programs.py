@@ -105,6 +105,11 @@ def test_what_only_one_of_both_says() -> None:
 def test_no_program_runs_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalwright.compat.sea_helm.texts.SECONDS", 0.5)
     assert judged(DOUBLE, block("while True: pass"), False).label == "timed out"
+    monkeypatch.setattr("evalwright.compat.sea_helm.texts.ALL_SECONDS", 0.0)
+    told = "The sample 'q' was given up after 0 seconds: its program had passed [01] of 3 tests"
+    for published in (True, False):
+        with pytest.raises(ScoringError, match=told):
+            judged(DOUBLE, block("print(2 * int(input()))"), published)
 
 
 class Runs:
@@ -118,6 +123,8 @@ def test_private_tests_are_read_and_never_unpickled() -> None:
         given = {"test_cases": {"public": [], "private": packed(text, protocol)}}
         assert cases_of(given, "q") == [{"input": "é", "output": "\n"}]
     assert [one["input"] for one in cases_of(DOUBLE, "q")] == ["2\n", "5\n", "0\n"]
+    with pytest.raises(ScoringError, match=r"there are 2,001 of them, more than the 2,000 that are run"):
+        cases_of(row([], [("", "")] * 2001), "q")
     whole = pickle.dumps("[]", 4)
     streams = [pickle.dumps(one) for one in (Runs(), ["[]"], b"[]", None)] + [whole + b"x", whole[:-1], b""]
     packages = [base64.b64encode(zlib.compress(one)).decode() for one in streams]

@@ -135,6 +135,13 @@ def test_labels_are_those_of_the_definition() -> None:
     listed = [{"label": "B", "prompts": [{"options": "A) one\nB) two\nC) three"}]}]
     _, specs = scoring_of(sea_task(*F1), listed)
     assert specs[0].options["chance"] == pytest.approx(1 / 3)
+    # Guessing finds A in half of the rows with two options and a third of those with three, C in a third.
+    rows = [
+        {"label": one, "prompts": [{f"option_{n}": n for n in "abc"[:size]}]}
+        for one, size in (("A", 2), ("A", 3), ("A", 2), ("C", 3))
+    ]
+    _, specs = scoring_of(sea_task(*F1), rows)
+    assert specs[0].options["chance"] == pytest.approx((4 / 9 + 1 / 3) / 2)
 
 
 def test_draws_are_runs() -> None:

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from evalwright import open_run
+from evalwright.analysis.comparison import compare_runs
+from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.reader import Run
 from support.browser import IN_BROWSER, Tab, drive, until
 from support.command import ROOT
 from support.hostile import HOSTILE
-from support.runs import make_run, rewrite
+from support.runs import edited, make_run, rewrite
 
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -291,6 +294,25 @@ RUN_AXE = (
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe")
+def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(tmp_path: Path) -> None:
+    small, large = judged_runs(tmp_path)
+    with edited(small.folder) as run:
+        run["tasks"][0]["scorers"][0]["name"] = "another"
+    small = open_run(small.folder)
+    with pytest.raises(RunError, match="was scored by") as refused:
+        compare_runs(large, small)  # the better one is A
+    page = page_of(tmp_path, small, large)
+
+    async def steps(tab: Tab) -> None:
+        await tab.open(page)
+        await go(tab, f"#/compare/{small.name}/{large.name}")
+        await until(tab, "!!document.querySelector('.pair-of-samples .answer')")
+        said = await tab.evaluate("document.querySelector('main .note')?.innerText ?? ''")
+        assert str(refused.value).replace("`", "") in said
+
+    drive(tmp_path, steps)
+
+
 def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
     """axe on every page: all rules in the light theme, contrast in the dark one."""
     small, large = judged_runs(tmp_path)

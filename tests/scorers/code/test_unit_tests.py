@@ -53,6 +53,11 @@ def scored(text: str, **options: float) -> Score:
         ("```python\n    return math.pi * r * r\n```", "passed"),
         ("    return 3", "failed"),
         ("I cannot.", "failed"),
+        ("I'm sorry, I can't write that.", "not_attempted"),
+        (
+            "```python\ndef area(r): return math.pi * r * r\nif __name__ == '__main__':\n    area(input())\n```",
+            "passed",
+        ),
         ("", "not_attempted"),
         ("    while True: pass", "timed out"),
     ],
@@ -67,6 +72,23 @@ def test_the_program_of_an_answer() -> None:
     assert assembled("```\na\n```\n```\nb\n```", "", "") == "\nb\n"
     assert assembled("return 1", "def f():\n", "f") == "def f():\n    return 1"
     assert assembled("\n\treturn 1", "def f():", "f") == "def f():\n\treturn 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("1. ```python\n   def f():\n       return 1\n   ```\n2. Done", "def f():\n    return 1\n"),
+        ("~~~py\na\n~~~", "a\n"),
+        ("```python title=a.py\na\n```", "a\n"),
+        ("```python\na = '''```b```'''\nc\n```", "a = '''```b```'''\nc\n"),
+        ("```python\na\n```\nRun:\n```bash\nls\n```\nDone.", "a\n"),
+        ("```python\nreturn 1```\nok", "return 1"),
+        ("```python\na", "a"),
+        ("```python\n    return 1\n```", "    return 1\n"),
+    ],
+)
+def test_blocks_of_code(text: str, code: str) -> None:
+    assert assembled(text, "", "") == "\n" + code
 
 
 @pytest.mark.parametrize(

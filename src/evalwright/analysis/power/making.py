@@ -24,7 +24,6 @@ from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast,
 from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
-    as_list,
     configuration_of,
     measured_run,
     models_of,
@@ -40,7 +39,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.engine.opening import existing_store
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec, as_list
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price

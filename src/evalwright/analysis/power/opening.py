@@ -47,13 +47,7 @@ def configuration_of(tasks: Any, models: Any, objects: Objects, settings: dict[s
         raise ConfigurationError(
             "A plan covers whole tasks: leave out limit. To measure on some items, use pilot."
         )
-    roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
-    configuration = Configuration(
-        roles=roles,
-        tasks=tuple(objects.task(task) for task in as_list(tasks)),
-        models=tuple(objects.model(model) for model in as_list(models)),
-        **settings,
-    )
+    configuration = objects.configuration(tasks, models, settings)
     if not configuration.tasks:
         raise ConfigurationError(
             "Nothing to plan: name at least one task. `evalwright tasks list` shows them."
@@ -139,8 +133,3 @@ def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> lis
         if not len(task.samples):
             raise ConfigurationError(f"The task '{task.name}' has no samples, so there is nothing to plan.")
     return out
-
-
-def as_list(value: Any) -> list[Any]:
-    """One thing or several, as a list."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]

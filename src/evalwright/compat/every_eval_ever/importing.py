@@ -15,6 +15,7 @@ from typing import Any
 
 from evalwright.compat.every_eval_ever.exporting import CLUSTER, DRAW, EXPLANATION, KEPT, LABEL, PARTS
 from evalwright.compat.recording import (
+    Destination,
     Recorded,
     check_depth,
     count_of,
@@ -27,11 +28,8 @@ from evalwright.compat.recording import (
     parsed,
     read_rows,
     read_whole,
-    run_folder,
-    run_record,
     started,
     task_record,
-    write_run,
 )
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Message, Prompt
@@ -96,8 +94,8 @@ def import_eee(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_WANTED}")
     read = [(file, _aggregate(file)) for file in files]
-    taken: set[Path] = set()
-    return tuple(_import(file, data, out, name, len(read) == 1, taken) for file, data in read)
+    destination = Destination(out, name, alone=len(read) == 1)
+    return tuple(_import(file, data, destination) for file, data in read)
 
 
 def _aggregate(path: Path) -> Mapping[str, Any]:
@@ -112,7 +110,7 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
     return mapping(data)
 
 
-def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
+def _import(path: Path, data: Mapping[str, Any], destination: Destination) -> Run:
     published = enumerate(data["evaluation_results"], 1)
     results = [_Result.of(one, f"{path}, result {place}") for place, one in published]
     beside = path.with_name(f"{path.stem}_samples.jsonl")
@@ -120,8 +118,7 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
     info = data["model_info"]
     model = printable(str(info.get("name") or info["id"]))
     tasks = list(dict.fromkeys(one.name for one in results))
-    identity = fingerprint_of({"imported": digest_of(files)})
-    folder = run_folder(out, name, model, tasks[:1], taken, identity, alone=alone)
+    place = destination.place(model, tasks[:1], {"imported": digest_of(files)})
     notes: list[str] = []
     records, parts, rows = [], [], []
     seen: dict[str, str] = {}
@@ -143,23 +140,18 @@ def _import(path: Path, data: Mapping[str, Any], out: Path, name: str, alone: bo
         notes.append(
             "It has no samples beside it: its numbers are kept as published, and cannot be compared item by item."
         )
-    library = mapping(data.get("eval_library"))
-    record = run_record(
-        folder,
-        identity,
-        started=started([_time(data.get("evaluation_timestamp"))], [path]),
-        model=model,
-        code={"imported": FORMAT, "model": info},
-        tasks=parts,
-        configuration={
-            "scoring": "published",
-            "imported": {
-                "format": FORMAT, "file": path.name, "notes": notes, "model_info": info, "eval_library": library,
-                "source_metadata": mapping(data.get("source_metadata")), "evaluation_id": str(data.get("evaluation_id")),
-            },
-        },
-    )  # fmt: skip
-    return write_run(folder, records, lambda: record)
+    imported = {
+        "format": FORMAT, "file": path.name, "notes": notes, "model_info": info, "eval_library": mapping(data.get("eval_library")),
+        "source_metadata": mapping(data.get("source_metadata")), "evaluation_id": str(data.get("evaluation_id")),
+    }  # fmt: skip
+    whole = {
+        "started": started([_time(data.get("evaluation_timestamp"))], [path]),
+        "model": model,
+        "code": {"imported": FORMAT, "model": info},
+        "tasks": parts,
+        "configuration": {"scoring": "published", "imported": imported},
+    }
+    return place.write(records, lambda: whole)
 
 
 def _records(

@@ -49,6 +49,12 @@ def _score(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def _version(value: Any) -> str:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise ValueError
+    return judge_name(str(value))
+
+
 def _article(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -58,8 +64,10 @@ def _article(value: Any) -> str:
 
 
 Uid = Annotated[str, Field(min_length=1)]
-Judge = Annotated[Clean, AfterValidator(judge_name)]
+Judge = Annotated[str, BeforeValidator(_version)]
 Number = Annotated[float | None, BeforeValidator(number)]
+Date = Annotated[str, Field(pattern=r"\A(\d{4}-\d\d-\d\d|\z)"), AfterValidator(printable)]
+"""The last one counts, so what is no date would be taken for the last judgment, or for one of many."""
 _UID = "the id of a summary"
 
 
@@ -72,7 +80,7 @@ class Judgment(Recorded):
     )
     valid: bool = field("is_valid", "valid", must="true or false")
     words: int = field("word_count", "summary_words", must="a whole number of words", ge=0, lt=2**53)
-    date: Clean = field("judgment_date", "timestamp", default="")
+    date: Date = field("judgment_date", "timestamp", must="a date such as 2026-01-31", default="")
     version: Judge = field("hhem_version", default="")
     article: Clean = field("article_id", default="")
     date_code: Clean | None = None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,19 +27,11 @@ from evalwright.compat.hhem.rows import (
     THRESHOLD,
     WORDS,
     Names,
-    Seen,
+    checks_of,
     names_of,
     records_of,
 )
-from evalwright.compat.recording import (
-    check_scoring,
-    digest_of,
-    run_folder,
-    run_record,
-    started,
-    task_record,
-    write_run,
-)
+from evalwright.compat.recording import Destination, Place, check_scoring, digest_of, started, task_record
 from evalwright.core.errors import RunError
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run
@@ -64,8 +57,7 @@ class _Plan:
     rows: int
     length: int
     scores: array[float] | None
-    run: Path = Path()
-    identity: str = ""
+    run: Place = field(init=False)
     lengths: Sequence[int] = ()
     odd: float | None = None
 
@@ -99,7 +91,7 @@ def import_hhem(
             left_out.append(f"{folder.path} has no judgment, so there is no run to import.")
     if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
-    _complete(plans, out, name, scoring)
+    _complete(plans, Destination(out, name, alone=len(plans) == 1), scoring)
     runs: list[Run] = []
     for folder, own in groupby(plans, key=lambda plan: plan.folder):
         groups = groups_of(folder, every=every)
@@ -119,7 +111,7 @@ def _plan(group: Group, place: int) -> _Plan:
     return _Plan(group.folder, place, group.name, group.judgment_date, size, length(group), scores)
 
 
-def _complete(plans: Sequence[_Plan], out: Path, name: str, scoring: str) -> None:
+def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) -> None:
     """Where each run goes, and what is known from all of them. Raises RunError where a folder holds another run."""
     lengths: dict[Path, list[int]] = {}
     alike: dict[tuple[Path, int], list[_Plan]] = {}
@@ -130,15 +122,13 @@ def _complete(plans: Sequence[_Plan], out: Path, name: str, scoring: str) -> Non
     for several in alike.values():
         for place, found in odd_orders([plan.scores or array("d") for plan in several]).items():
             several[place].odd = found
-    taken: set[Path] = set()
     for plan in plans:
         plan.lengths = lengths[plan.folder.tree]
         parts = [plan.date, "published" if scoring == "published" else ""]
         # What else is in the tree is no part of it: a model imported alone may be imported again with the others.
         facts = json.dumps([scoring, plan.group, plan.date, plan.place])
-        plan.identity = fingerprint_of({"imported": digest_of(plan.folder.files), "facts": facts})
-        alone = len(plans) == 1
-        plan.run = run_folder(out, name, plan.group, parts, taken, plan.identity, alone=alone)
+        made_from = {"imported": digest_of(plan.folder.files), "facts": facts}
+        plan.run = destination.place(plan.group, parts, made_from)
 
 
 # -- second reading -----------------------------------------------------------------------------------------------------
@@ -147,15 +137,15 @@ def _complete(plans: Sequence[_Plan], out: Path, name: str, scoring: str) -> Non
 def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> Run:
     data = data_set(group, plan.lengths, known)
     names = names_of(group, data, plan.odd)
-    seen = Seen()
     lost = _lost(group, names, data)
-    records = list(records_of(group, names, data, seen))
-    result = result_of(group, names, data, seen, records, lost, scoring)
+    records = list(records_of(group, names, data))
+    result = result_of(group, names, data, records, lost, scoring)
+    outcomes = Counter(record.scores[RESPONSE].label for record in records)
     imported = _imported(group, names, data, scoring) | {
         "lost": lost,
         "differences": differences(group, result.metrics),
-        "outcomes": dict(sorted(seen.outcomes.items())),
-        "checks": dict(seen.checks),
+        "outcomes": dict(sorted(outcomes.items())),
+        "checks": dict(checks_of(group)),
         "notes": _notes(group, names, data, lost, result.metrics),
     }
     settings, judge = imported["settings"], {"judge": group.version, "threshold": THRESHOLD}
@@ -172,16 +162,14 @@ def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> 
         metrics=PUBLISHED_SPECS if scoring == "published" else SPECS,
         slice_keys=[key for key in SLICES if any(key in one for one in (data.articles or {}).values())],
     )
-    record = run_record(
-        plan.run,
-        plan.identity,
-        started=started([group.judgment_date, group.summary_date], group.folder.files),
-        model=group.name,
-        code={"imported": FORMAT, "name": group.name, "settings": settings},
-        tasks=[task],
-        configuration={"scoring": scoring, "imported": imported},
-    )
-    return write_run(plan.run, records, lambda: record)
+    whole = {
+        "started": started([group.judgment_date, group.summary_date], group.folder.files),
+        "model": group.name,
+        "code": {"imported": FORMAT, "name": group.name, "settings": settings},
+        "tasks": [task],
+        "configuration": {"scoring": scoring, "imported": imported},
+    }
+    return plan.run.write(records, lambda: whole)
 
 
 def _lost(group: Group, names: Names, data: DataSet) -> int:

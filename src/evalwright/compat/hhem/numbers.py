@@ -13,7 +13,8 @@ from typing import Any
 
 from evalwright.compat.hhem.files import SLICES
 from evalwright.compat.hhem.groups import DataSet, Group
-from evalwright.compat.hhem.rows import CONSISTENCY, RESPONSE, TASK, THRESHOLD, WORDS, Names, Seen
+from evalwright.compat.hhem.outcomes import FAILED
+from evalwright.compat.hhem.rows import CONSISTENCY, RESPONSE, TASK, THRESHOLD, WORDS, Names
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
@@ -40,7 +41,6 @@ def result_of(
     group: Group,
     names: Names,
     data: DataSet,
-    seen: Seen,
     records: Sequence[SampleRecord],
     lost: int,
     scoring: str,
@@ -52,7 +52,7 @@ def result_of(
         counted, specs, finished = _joined(group, names, data), PUBLISHED_SPECS, _rounded
     else:
         tally = TaskTally((CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES)
-        counted = _corrected(names, data, seen, records, lost)
+        counted = _corrected(names, data, records, lost)
         # The last two are of the same scores as the answer rate, over other rows.
         specs = (*SPECS[:4], *(replace(spec, scorer=spec.label) for spec in SPECS[4:]))
 
@@ -65,9 +65,10 @@ def result_of(
     for record in counted:
         tally.add(record)
     result = _each(tally.result(TASK, "1", specs), finished)
-    failures = dict(sorted((seen.failures + Counter({_LOST.kind: lost})).items()))
-    n, n_failed = len(group.rows) + lost, seen.failed + lost
-    return replace(result, n_samples=n, n_failed=n_failed, failures=failures)
+    kinds = [record.score_failures[CONSISTENCY].kind for record in records if record.score_failures]
+    failures = Counter([*kinds, *[_LOST.kind] * lost])
+    n, n_failed = len(group.rows) + lost, failures.total()
+    return replace(result, n_samples=n, n_failed=n_failed, failures=dict(sorted(failures.items())))
 
 
 def _each(result: TaskResult, change: Callable[[MetricResult], MetricResult]) -> TaskResult:
@@ -79,14 +80,14 @@ def _each(result: TaskResult, change: Callable[[MetricResult], MetricResult]) ->
 
 
 def _corrected(
-    names: Names, data: DataSet, seen: Seen, records: Sequence[SampleRecord], lost: int
+    names: Names, data: DataSet, records: Sequence[SampleRecord], lost: int
 ) -> Iterator[SampleRecord]:
     """The rows as they are counted, and one for each lost article, which has no answer and fails everywhere else."""
-    for index, record in enumerate(records):
+    for record in records:
         answered = record.scores[RESPONSE]
         scores = {**record.scores, _OF_DATASET: answered, _OF_REPLIES: answered}
         failures = dict(record.score_failures)
-        if index in seen.unasked:
+        if answered.label == FAILED:  # there was no reply
             del scores[_OF_REPLIES]
             failures |= dict.fromkeys((WORDS, _OF_REPLIES), failures[CONSISTENCY])
         yield replace(record, scores=scores, score_failures=failures)

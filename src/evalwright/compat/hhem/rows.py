@@ -1,13 +1,12 @@
-"""A group's rows as sample records, and as the arrays that its numbers are made of."""
+"""A group's rows as sample records."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from evalwright.compat.hhem.files import Judgment
 from evalwright.compat.hhem.groups import DataSet, Group, Row
 from evalwright.compat.hhem.outcomes import ANSWERED, RowOutcome, is_refusal, is_summary, row_outcome
 from evalwright.core.errors import Failure
@@ -58,35 +57,13 @@ def names_of(group: Group, data: DataSet, odd: float | None) -> Names:
     return Names(tuple(ids), tuple(found) if several else ("",) * n, how, tuple(found))
 
 
-@dataclass(slots=True)
-class Seen:
-    """What was counted as the rows passed. failed: rows that nobody can score, by kind in `failures`.
-
-    unasked: the places of those of them to which there was no reply. checks: what the summaries say about what was recorded.
-    """
-
-    failed: int = 0
-    unasked: set[int] = field(default_factory=set)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    failures: Counter[str] = field(default_factory=Counter)
-    checks: Counter[str] = field(default_factory=Counter)
-
-
-def records_of(group: Group, names: Names, data: DataSet, seen: Seen) -> Iterator[SampleRecord]:
-    """The group's rows as records, in their order; counts them into `seen` as they pass."""
+def records_of(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]:
+    """The group's rows as records, in their order."""
     for index, row in enumerate(group.rows):
         found = _outcome(row)
         failure = found.failure or _not_judged(row, found)
         article = names.articles[index] if names.articles else ""
         slices = dict((data.articles or {}).get(article, {}))
-        seen.outcomes[found.label] += 1
-        if found.failure is not None:
-            seen.unasked.add(index)
-        if failure is not None:
-            seen.failed += 1
-            seen.failures[failure.kind] += 1
-        if row.summary is not None and row.judgment is not None and row.summary.text is not None:
-            _check(seen.checks, row.judgment, row.summary.text)
         metadata = {**slices, **_kept(row, found)}
         sample = Sample(names.ids[index], cluster=names.clusters[index], metadata=metadata)
         failures = {CONSISTENCY: failure} if failure else {}
@@ -111,14 +88,19 @@ def _not_judged(row: Row, found: RowOutcome) -> Failure | None:
     return Failure("not judged", "judge", "The files have no score for this summary.")
 
 
-def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:
-    """Compare what was recorded with what the summary says."""
-    checks["summaries"] += 1
-    checks["word counts that differ"] += len(text.split()) != judgment.words
-    differs = is_summary(text) != judgment.valid
-    older = differs and is_refusal(text)
-    checks["refusals as older prompts worded them"] += older
-    checks["validity that differs"] += differs and not older
+def checks_of(group: Group) -> Counter[str]:
+    """What the summaries say about what was recorded."""
+    checks: Counter[str] = Counter()
+    for row in group.rows:
+        if row.summary is None or row.judgment is None or (text := row.summary.text) is None:
+            continue
+        checks["summaries"] += 1
+        checks["word counts that differ"] += len(text.split()) != row.judgment.words
+        differs = is_summary(text) != row.judgment.valid
+        older = differs and is_refusal(text)
+        checks["refusals as older prompts worded them"] += older
+        checks["validity that differs"] += differs and not older
+    return checks
 
 
 def _scores(row: Row, found: RowOutcome) -> dict[str, Score]:

@@ -13,16 +13,14 @@ from evalwright.compat.hret.rows import plain, sample_of, task_name
 from evalwright.compat.hret.settings import Given
 from evalwright.compat.programs import Imports, record_of
 from evalwright.compat.recording import (
+    Destination,
     digest_of,
     nothing_at,
     number,
     opened,
     parsed,
-    run_folder,
-    run_record,
     started,
     task_record,
-    write_run,
 )
 from evalwright.core.errors import Failure, RunError, ScoringError
 from evalwright.core.responses import Response
@@ -73,9 +71,9 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_WANTED}")
     found = [(file, result) for file in files for result in _results(file)]
-    taken: set[Path] = set()
+    destination = Destination(out, name, alone=len(found) == 1)
     try:
-        return tuple(_import(file, result, out, name, len(found) == 1, taken) for file, result in found)
+        return tuple(_import(file, result, destination) for file, result in found)
     except RecursionError:
         raise RunError(f"'{path}' is nested too deeply.") from None
 
@@ -103,7 +101,7 @@ def _results(path: Path) -> Iterator[Given]:
         yield result
 
 
-def _import(file: Path, result: Given, out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
+def _import(file: Path, result: Given, destination: Destination) -> Run:
     info, metrics, dataset = (
         plain(result["info"]),
         plain(result["metrics"]),
@@ -111,8 +109,8 @@ def _import(file: Path, result: Given, out: Path, name: str, alone: bool, taken:
     )
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
     task = task_name(dataset, _text(info.get("evaluation_method_name")))
-    identity = fingerprint_of({"imported": digest_of([file]), "result": plain(result)})
-    folder = run_folder(out, name, model if name else file.stem, [], taken, identity, alone=alone)
+    made_from = {"imported": digest_of([file]), "result": plain(result)}
+    place = destination.place(model if destination.name else file.stem, [], made_from)
     records = [_record(task, index, sample) for index, sample in enumerate(result["samples"])]
     specs = _specs(records, metrics)
     columns = [one.scorer for one in specs]
@@ -130,17 +128,15 @@ def _import(file: Path, result: Given, out: Path, name: str, alone: bool, taken:
     )
     imported = {"format": FORMAT, "file": file.name, "info": info, "metrics": metrics}
     imported["notes"] = _notes(records, metrics, part)
-    whole = run_record(
-        folder,
-        identity,
-        started=started([], [file]),
-        model=model,
-        code={"imported": FORMAT, "name": model, "info": info},
-        tasks=[part],
-        configuration={"scoring": "published", "imported": imported},
-        seconds=number(info.get("elapsed_time_sec")) or 0.0,
-    )
-    return write_run(folder, records, lambda: whole)
+    whole = {
+        "started": started([], [file]),
+        "model": model,
+        "code": {"imported": FORMAT, "name": model, "info": info},
+        "tasks": [part],
+        "configuration": {"scoring": "published", "imported": imported},
+        "seconds": number(info.get("elapsed_time_sec")) or 0.0,
+    }
+    return place.write(records, lambda: whole)
 
 
 def _record(task: str, index: int, row: Given) -> SampleRecord:

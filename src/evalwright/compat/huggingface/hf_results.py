@@ -56,7 +56,7 @@ def export_hf_results(
             "model_sha": _told(run, "revision", "[0-9a-f]{40}"),
         },
         "results": _results(found.metrics),
-        "model_annotations": _annotated(annotations or {}, run, name),
+        "model_annotations": _annotated(annotations or {}, run),
         "category_results": {
             value: _results(metrics, OF_A_PART) for value, metrics in found.slices.get(category, {}).items()
         },
@@ -135,13 +135,18 @@ def read_annotations(file: Path) -> Annotations:
 
 def is_annotated(annotations: Annotations, run: Run) -> bool:
     """Whether the table has the run's model."""
-    return any(name in annotations for name in (run.model, hub_name(run.model), run.label))
+    return any(name in annotations for name in _names(run))
 
 
-def _annotated(annotations: Annotations, run: Run, name: str) -> dict[str, Any]:
+def _names(run: Run) -> tuple[str, ...]:
+    """What a table may call the run's model."""
+    return run.model, hub_name(run.model), run.label, labelled_name(run)
+
+
+def _annotated(annotations: Annotations, run: Run) -> dict[str, Any]:
     """The model's annotations; null for what the table tells of others and not of it."""
     keys = dict.fromkeys(key for fields in annotations.values() for key in fields)
-    own = next(filter(None, (annotations.get(known) for known in (run.model, name, run.label))), {})
+    own = next(filter(None, map(annotations.get, _names(run))), {})
     return {key: own.get(key) for key in keys}
 
 

@@ -15,16 +15,14 @@ from evalwright.compat.inspect.scores import OURS, Worths, scores_of
 from evalwright.compat.programs import Imports, imports_of
 from evalwright.compat.recording import (
     UNKNOWN,
+    Destination,
     count_of,
     digest_of,
     listed,
     mapping,
     number,
-    run_folder,
-    run_record,
     started,
     task_record,
-    write_run,
 )
 from evalwright.core.errors import Failure, Party, RunError
 from evalwright.core.outcomes import LENGTH
@@ -66,8 +64,8 @@ def _told(run: Run) -> list[str]:
 def import_inspect(path: Path, out: Path, name: str = "") -> tuple[tuple[Run, ...], list[str]]:
     """Make a run of a log, or of every log in a folder, under `out`; return them and what was left out. Raises RunError."""
     logs, left = find_logs(path)
-    taken: set[Path] = set()
-    return tuple(_Import(log).run(out, name, len(logs) == 1, taken) for log in logs), left
+    destination = Destination(out, name, alone=len(logs) == 1)
+    return tuple(_Import(log).run(destination) for log in logs), left
 
 
 _SEEN = {
@@ -185,12 +183,11 @@ class _Import:
 
     # -- records ---------------------------------------------------------------------------------------------------------
 
-    def run(self, out: Path, name: str, alone: bool, taken: set[Path]) -> Run:
+    def run(self, destination: Destination) -> Run:
         """Write the run."""
         log, spec = self.log, self.spec
         model, header = printable(spec["model"]), masked_arguments(dict(log.header))
-        identity = fingerprint_of({"imported": digest_of([log.path])})
-        folder = run_folder(out, name, model, [self.task], taken, identity, alone=alone)
+        place = destination.place(model, [self.task], {"imported": digest_of([log.path])})
         columns = [*self.columns, *(f"{column}[{reducer}]" for column, reducer in self.reduced)]
         tally = TaskTally(columns, self.slices)
         asked: dict[int, Any] = {}
@@ -226,26 +223,22 @@ class _Import:
             began, ended = (str(stats.get(key) or "") for key in ("started_at", "completed_at"))
             seed = mapping(spec.get("model_generate_config")).get("seed")
             return {
-                **run_record(
-                    folder,
-                    identity,
-                    started=started([began, str(spec.get("created") or "")], [log.path]),
-                    model=model,
-                    code={"imported": FORMAT, **{key: mapping(header["eval"]).get(key) for key in _CODE}},
-                    tasks=[part],
-                    configuration={
-                        "scoring": "published",
-                        "limit": config.get("limit") if isinstance(config.get("limit"), int) else None,
-                        "seed": seed if isinstance(seed, int) else None,
-                        "imported": imported,
-                    },
-                    seconds=_between(began, ended),
-                    environment=_environment(spec),
-                ),
+                "started": started([began, str(spec.get("created") or "")], [log.path]),
+                "model": model,
+                "code": {"imported": FORMAT, **{key: mapping(header["eval"]).get(key) for key in _CODE}},
+                "tasks": [part],
+                "configuration": {
+                    "scoring": "published",
+                    "limit": config.get("limit") if isinstance(config.get("limit"), int) else None,
+                    "seed": seed if isinstance(seed, int) else None,
+                    "imported": imported,
+                },
+                "seconds": _between(began, ended),
+                "environment": _environment(spec),
                 "usage": Counts(usage=_usage(mapping(stats.get("model_usage")).get(spec["model"]))).as_dict(),
             }
 
-        return write_run(folder, records(), finished, self.epochs)
+        return place.write(records(), finished, self.epochs)
 
     def _record(self, row: LoggedSample) -> SampleRecord:
         kept: dict[str, Any] = {} if isinstance(row.id, str) else {"id": row.id}

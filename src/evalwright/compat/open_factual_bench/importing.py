@@ -26,15 +26,7 @@ from evalwright.compat.open_factual_bench.rows import (
     runaway,
 )
 from evalwright.compat.open_factual_bench.task_files import write_tasks
-from evalwright.compat.recording import (
-    check_scoring,
-    opened,
-    run_folder,
-    run_record,
-    started,
-    task_record,
-    write_run,
-)
+from evalwright.compat.recording import Destination, check_scoring, opened, started, task_record
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
@@ -87,42 +79,34 @@ def import_ofb(
         raise RunError(f"{tasks} has none of the questions of '{path}': is it the file of another benchmark?")
     if questions is not None and task_files is not None:
         write_tasks(questions, task_files, (TASK, STRESS_TASK))
-    taken: set[Path] = set()
-    return tuple(_import(one, out, name, chosen, questions, len(recorded) == 1, taken) for one in recorded)
+    destination = Destination(out, name, alone=len(recorded) == 1)
+    return tuple(_import(one, destination, chosen, questions) for one in recorded)
 
 
 def _import(
-    recorded: RecordedRun,
-    out: Path,
-    name: str,
-    scoring: str,
-    questions: Mapping[str, Question] | None,
-    alone: bool,
-    taken: set[Path],
+    recorded: RecordedRun, destination: Destination, scoring: str, questions: Mapping[str, Question] | None
 ) -> Run:
     with opened(recorded.path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
-    identity = fingerprint_of({"imported": digest, "facts": [scoring, known]})
     parts = [recorded.run_id, "published" if scoring == "published" else ""]
-    folder = run_folder(out, name, recorded.model, parts, taken, identity, alone=alone)
+    place = destination.place(recorded.model, parts, {"imported": digest, "facts": [scoring, known]})
     rows = judge_rows(recorded, questions, scoring)
     records = list(_records(rows))
     imported = _imported(recorded, rows, scoring)
-    record = run_record(
-        folder,
-        identity,
-        started=started(sorted(row.timestamp for row in recorded.results if row.timestamp), [recorded.path]),
-        model=recorded.model,
-        code={"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]},
-        tasks=[
+    stamps = sorted(row.timestamp for row in recorded.results if row.timestamp)
+    whole = {
+        "started": started(stamps, [recorded.path]),
+        "model": recorded.model,
+        "code": {"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]},
+        "tasks": [
             _task(task, [one for one in records if one.task == task], scoring, questions is not None)
             for task in dict.fromkeys(record.task for record in records)
         ],
-        configuration={"scoring": scoring, "imported": imported},
-        seconds=round(sum(row.latency for row in recorded.results), 3),
-    )
-    return write_run(folder, records, lambda: record)
+        "configuration": {"scoring": scoring, "imported": imported},
+        "seconds": round(sum(row.latency for row in recorded.results), 3),
+    }
+    return place.write(records, lambda: whole)
 
 
 # -- records and numbers ------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.programs import Exports, Imports
-from evalwright.compat.recording import mapping, nothing_at, parsed, replacing, run_folder, writing
+from evalwright.compat.recording import Destination, mapping, nothing_at, parsed, replacing, writing
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
 from evalwright.runs.reader import Run, open_run
@@ -83,8 +83,8 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
             data = mapping(parsed(facts, f"{path}, the run"))
             if data.get("schema") != SCHEMA_VERSION or not isinstance(data.get("id"), str):
                 raise RunError(f"{path} has a run that this version does not read.")
-            identity = str(data.get("identity"))
-            folder = run_folder(out, name or data["id"], "", [], set(), identity, alone=True)
+            destination = Destination(out, name or data["id"], alone=True)
+            folder = destination.place("", [], str(data.get("identity"))).folder
             with RunWriter(folder) as writer:
                 for place, record in enumerate(_records(file, path)):
                     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
+    DatasetError,
     EmptyReply,
     Failure,
     RequestFailed,
@@ -105,6 +107,8 @@ def conversation(
     """
     if isinstance(given := row.get("conversations"), list):
         return [Message(one["role"], str(one["content"])) for one in given if one["role"] in ROLES]
+    if not all([*row.get("images", ()), *row.get("image_files", ())]):
+        raise DatasetError(f"The row '{row.get('id')}' lacks a picture that the task asks about.")
     images = [Image.read(base64.b64decode(each), f"row {row.get('id')}") for each in row.get("images") or ()]
     files = [hub_file(str(task.here["filepath"]), name) for name in row.get("image_files") or ()]
     images += [Image.read(file.read_bytes(), file.name) for file in files]
@@ -166,6 +170,7 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
         check_known("task in skip_tasks", skip, sorted({*tree.tasks, *members}), "")
     unused = {
+        "-D limit": options.limit and "a limit is given as --limit N",
         "-D tokenizer": options.tokenizer and not made_to_length and "no task here is made to a length",
         "--trust": options.trust and not runs_python
         and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
@@ -361,7 +366,10 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     if fails:
         failure = Failure("published failure", "task", f"{fails}. The published number is 0.")
     try:
-        scorers, metrics = scoring_of(task, samples.rows)
+        rows = samples.rows
+        if options.published and (limit := options.limit):  # SEA-HELM knows the first rows alone
+            rows = rows[: math.ceil(len(rows) * limit) if limit < 1 else int(limit)]
+        scorers, metrics = scoring_of(task, rows)
         count = min(shots or 0, len(samples.shots.pool))
     except OutOfReach as error:
         if len(found.tasks) < 2:
@@ -460,6 +468,7 @@ def rules(
         raise ConfigurationError(f"-D {asked[0]} has no effect on answers that are there: leave it out.")
     root = (configuration.get("dialect") or {}).get("task_root", ())
     recorded = {key: definition[key] for key in kept if key in definition}
+    recorded["limit"] = None if configuration.get("where") else configuration.get("limit")
     options = options_of({**recorded, "task_root": root, **settings})
     tree = tree_of(options.task_root)
     pair = str(definition["task"]), str(definition["language"])
@@ -470,4 +479,4 @@ def rules(
             f"The rows of the task '{task['name']}' are no longer those of the run, so its answers cannot be "
             "scored again. Run it again with `evalwright run`, or name the folder of then with --task-root."
         )
-    return Rules(made.scorers, made.metrics, lambda found: made.metrics)
+    return Rules(made.scorers, made.metrics, lambda found: made.metrics, as_empty=made.score_as_empty)

@@ -7,6 +7,7 @@ and count as one unit each, which runs of their own would not.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -31,7 +32,6 @@ from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageErro
 from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column
-from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run
@@ -52,19 +52,18 @@ def import_sea_helm(
     """
     recording.check_scoring(scoring)
     tree = tree_of([task_root]) if task_root else None
-    models, taken = find_runs(path), set[Path]()
-    runs, left_out, alone = [], [], len(models) == 1
+    models, runs, left_out = find_runs(path), [], []
+    destination = recording.Destination(out, name, alone=len(models) == 1)
     for several in models:
         try:
             files = [file for run in several for file in run.files]
             own = "corrected" if any(run.scoring == "corrected" for run in several) else scoring
             made_from = [recording.digest_of(files), [file.name for file in files], own, bool(tree)]
-            identity = fingerprint_of({"imported": made_from})
             parts = [several[0].stamp[:16], *([own] if own == "corrected" else ())]
-            folder = recording.run_folder(out, name, several[0].model, parts, taken, identity, alone=alone)
-            runs.append(_import(several, folder, identity, own, tree))
+            place = destination.place(several[0].model, parts, {"imported": made_from})
+            runs.append(_import(several, place, own, tree))
         except RunError as error:
-            if alone:
+            if destination.alone:
                 raise
             left_out.append(str(error))
     if not runs:
@@ -72,9 +71,7 @@ def import_sea_helm(
     return runs, left_out
 
 
-def _import(
-    several: Sequence[NumberedRun], folder: Path, identity: str, scoring: str, tree: Tree | None
-) -> Run:
+def _import(several: Sequence[NumberedRun], place: recording.Place, scoring: str, tree: Tree | None) -> Run:
     first, model = several[0], several[0].model
     asked: list[_Task] = []
     missing: list[dict[str, Any]] = []
@@ -111,12 +108,16 @@ def _import(
         }  # fmt: skip
         code = {"imported": DIALECT, "name": model, "base": bool(first.arguments.get("is_base_model"))}
         began = recording.started([first.stamp], [file for run in several for file in run.files])
-        record = recording.run_record(
-            folder, identity, started=began, model=model, code=code, tasks=made, configuration=configuration
-        )
-        return {**record, **({"groups": groups} if groups else {})}
+        whole = {
+            "started": began,
+            "model": model,
+            "code": code,
+            "tasks": made,
+            "configuration": configuration,
+        }
+        return {**whole, **({"groups": groups} if groups else {})}
 
-    return recording.write_run(folder, records(), finished)
+    return place.write(records(), finished)
 
 
 class _Task:
@@ -146,6 +147,7 @@ class _Task:
         self.notes: list[str] = []
         self.samples, self.source = self._samples()
         self.content_hash = self.source.content_hash if self.samples else ""
+        self._note_rows()
         self.scorer, self.specs = self._rules()
         self.tally = TaskTally([self.scorer.name], slices_of(self.sea))
 
@@ -163,6 +165,17 @@ class _Task:
             return [Sample("all rows")], own  # nothing was answered, and one failure stands for all
         limit = self.runs[0].arguments.get("limit")
         return list(islice(source, limit if isinstance(limit, int) else None)), source
+
+    def _note_rows(self) -> None:
+        """Say which runs lack rows, and how many rows have an id that another one has."""
+        for draw, (run, rows) in enumerate(zip(self.runs, self.rows, strict=True)):
+            if (lost := len(self.samples) - len(rows)) > 0 and draw not in self.raised:
+                self.notes.append(
+                    f"{self.name}: run {run.number} lacks {lost} of {len(self.samples)} samples"
+                )
+        often = Counter(name for row in max(self.rows, key=len) if (name := _id(data_of(row))))
+        if repeated := sum(count for count in often.values() if count > 1):
+            self.notes.append(f"{self.name}: {repeated} rows share their id with another; each is a sample")
 
     def _today(self, rows: Sequence[Row]) -> Samples | None:
         """The rows of SEA-HELM's folder, where they are those of the files."""

@@ -73,7 +73,7 @@ class Labels(Scoring):
             self.options["labels"] = self.labels
 
     def _possible(self) -> tuple[list[str], float]:
-        """The labels that answers can have, and the accuracy of guessing."""
+        """The labels that answers can have, and the balanced accuracy of guessing among the options of each row."""
         task, labels = self.task, self.labels
         given = task.here.get("labels") or task.config.get("labels")
         if given:
@@ -81,7 +81,10 @@ class Labels(Scoring):
         if labels and all(one in _LETTERS for one in labels):
             sizes = [len(options_of(row)) for row in self.rows]
             if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
-                return list(_LETTERS[: max(sizes)]), mean([1 / size for size in sizes])
+                guessed: dict[str, list[float]] = {}  # late letters are right only where there are many
+                for row, size in zip(self.rows, sizes, strict=True):
+                    guessed.setdefault(str(row["label"]), []).append(1 / size)
+                return list(_LETTERS[: max(sizes)]), mean(map(mean, guessed.values()))
         return labels, 1 / max(len(labels), 2)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
@@ -116,9 +119,6 @@ class Labels(Scoring):
 
     def more(self, column: Column) -> Numbers:
         gold, said = ([int(place) for place in self.each(column, name)] for name in ("gold", "predicted"))
-        # With a limit the data have fewer labels, and no other is read.
-        known = set(gold)
-        said = [one if one in known else -1 for one in said]
         kinds = ("balanced-accuracy", "macro-f1", "null-weighted-f1")
         accuracy, macro, weighted = (label_scores(gold, said, kind)[0] for kind in kinds)
         labels = len({self.labels[one].lower() for one in gold})

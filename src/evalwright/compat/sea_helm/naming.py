@@ -122,7 +122,7 @@ def names(roots: Sequence[Path]) -> Sequence[Listed]:
 
 
 class Options(BaseModel):
-    """How tasks are run. task_root: SEA-HELM's folder. trust: folders whose Python may run. num_fewshot: shots in place of the tasks' own.
+    """How tasks are run. task_root: SEA-HELM's folder. trust: folders whose Python may run. limit: of the run. num_fewshot: shots in place of the tasks' own.
 
     base_model: prompts are texts, and answers have two phases. reasoning: the model thinks first, so more tokens are allowed.
     runs: answers per question, each by the model's own sampling. seed: of the first; those of the eight published runs by default.
@@ -135,6 +135,7 @@ class Options(BaseModel):
     task_root: tuple[str, ...] = ()
     trust: tuple[str, ...] = ()
     scoring: Literal["corrected", "published"] = "corrected"
+    limit: Annotated[float, Field(gt=0)] | None = None
     num_fewshot: Annotated[StrictInt, Field(ge=0)] | None = None
     base_model: StrictBool = False
     reasoning: StrictBool = False

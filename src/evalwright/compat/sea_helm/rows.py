@@ -91,7 +91,7 @@ class Loader(SimpleNamespace):
             **filled({"label": self.label} if self.label else {}),
         }
         if self.images:
-            row["images"] = [one for name in self.images for one in _images(cell(name, None))]
+            row["images"] = [one for name in self.images for one in _images(cell(name, None), name[0] == "?")]
         return row
 
 
@@ -105,12 +105,13 @@ def _literal(text: Any) -> Any:
         raise ValueError("a column is nested too deeply") from None
 
 
-def _images(value: Any) -> list[str]:
-    """The images of a column, as base64."""
+def _images(value: Any, optional: bool) -> list[str]:
+    """The images of a column, as base64; one that has to be there and is not is a text that is no image."""
     if isinstance(value, list):
-        return [one for each in value for one in _images(each)]
+        return [one for each in value for one in _images(each, optional)]
     data = value.get("bytes") if isinstance(value, Mapping) else None
-    return [] if data is None else [base64.b64encode(data).decode() if isinstance(data, bytes) else str(data)]
+    text = base64.b64encode(data).decode() if isinstance(data, bytes) else str(data or "")
+    return [] if optional and not text else [text]
 
 
 # What cells of the table may name beside the columns of the data, by `adds`

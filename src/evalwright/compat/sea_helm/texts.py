@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -292,12 +293,14 @@ class Foreign(Scoring):
             raise ScoringError(error.why) from None
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
-        return Score(float(value) / (100 if self._share else 1), "", "", {"response": float(place)})
+        # SEA-HELM's classes give rows 0 or 1 where the number is of 100.
+        scale = 100 if self._share and (not each or value > 1) else 1
+        return Score(float(value) / scale, "", "", {"response": float(place)})
 
     def more(self, column: Column) -> dict[str, float]:
         numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])
-        if not isinstance(numbers.get(self.task.metric), int | float):
-            raise SeaHelmRaised(f"KeyError: '{self.task.metric}', which its numbers do not have")
+        if not isinstance(numbers[self.task.metric], int | float):
+            raise SeaHelmRaised(f"TypeError: '{self.task.metric}' is no number")
         return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
 
     def _run(self, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
@@ -308,7 +311,8 @@ class Foreign(Scoring):
             raise SeaHelmRaised(self._raised) from None
 
 
-SECONDS = 6.0
+SECONDS, ALL_SECONDS = 6.0, 600.0
+"""That a program has for a test, and for all of them."""
 _BLOCK = re.compile(r"```(?:python)?\n((?:[^`]|`(?!``))*?)\n```", re.IGNORECASE)
 _TYPES = (
     "import ast, json, sys\nfrom typing import TYPE_CHECKING, Dict, List, Tuple, Set, Sequence, Mapping\n"
@@ -362,7 +366,13 @@ class Programs(Scoring):
         once, text = (_published, self.text(answer)) if published else (passes, answer.text)
 
         def judged() -> Outcome:
+            until = time.monotonic() + ALL_SECONDS
             for number, test in enumerate(tests, 1):
+                if time.monotonic() > until:
+                    raise ScoringError(
+                        f"The sample '{sample.id}' was given up after {ALL_SECONDS:.0f} seconds: "
+                        f"its program had passed {number - 1} of {len(tests)} tests."
+                    )
                 found = once(text, name, test, SECONDS)
                 if found.label != "passed":
                     return Outcome(found.label, f"test {number} of {len(tests)}: {found.why}")

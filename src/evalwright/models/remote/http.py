@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import os
 import ssl
 import time
 import zlib
@@ -385,5 +386,9 @@ def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _reason(error: OSError) -> str:
+    if (
+        error.errno is not None and error.errno in errno.errorcode
+    ):  # asyncio's own words have the address as Python writes it
+        return os.strerror(error.errno)
     text = clean(error.strerror or str(error), 200).rstrip(".")
     return text or type(error).__name__

@@ -26,20 +26,27 @@ def samples_document(
     *,
     whole: bool = False,
     most: int | None = None,
+    hints: Sequence[str] = (),
 ) -> doc.Document:
     """What was found. against: the run that scored these items differently; whole: all that is recorded of each.
 
-    most: how many were asked for.
+    most: how many were asked for. hints: why there is none.
     """
     if not found:
         which = f" No item has another score in '{against.name}'." if against is not None else ""
-        return doc.Document(f"Samples of {run.name}", [doc.Note(f"No samples match.{which}")])
+        return doc.Document(
+            f"Samples of {run.name}", [doc.Note(" ".join((f"No samples match.{which}", *hints)))]
+        )
     if whole:
         blocks = [block for one in found for block in _whole(one, against)]
     else:
         blocks = list(_lines(found, against))
     if most is not None and len(found) == most:
-        blocks.append(doc.Note(f"The first {most:,} are shown; --limit N shows more.", "quiet"))
+        blocks.append(
+            doc.Note(
+                f"The first {f'{most:,} are' if most > 1 else 'one is'} shown; --limit N shows more.", "quiet"
+            )
+        )
     if not whole and (one := str(found[0].row["id"])).isprintable():
         command = f"evalwright runs samples {quote(run.name)} {'-- ' * one.startswith('-')}{quote(one)}"
         blocks.append(doc.Note(f"One sample in full: {command}", "quiet"))

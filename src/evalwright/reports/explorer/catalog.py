@@ -200,11 +200,14 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
 
 
 def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
-    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one item. Raises EvalwrightError."""
+    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one item; or why it refuses the two."""
     from evalwright.analysis.comparison import compare_runs
     from evalwright.reports.conclusions import worded_comparison
 
-    found = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
+    try:
+        found = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
+    except EvalwrightError as error:
+        return array_part({"a": a[0], "b": b[0], "refused": str(error)}, [])
     overall = None
     if found.overall is not None:
         overall = {"difference": _difference(found.overall), "sentence": found.conclusion}

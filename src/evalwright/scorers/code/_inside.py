@@ -378,14 +378,14 @@ def write_frame(sink: int, letter: bytes, body: bytes) -> None:
         left = left[os.write(sink, left) :]
 
 
-def _module() -> dict[str, Any]:
-    """A new `__main__`, as a program of its own has."""
-    module = sys.modules["__main__"] = types.ModuleType("__main__")
+def _module(name: str = "__main__") -> dict[str, Any]:
+    """A new `__main__`, as a program of its own has. name: what it is told that it is called."""
+    module = sys.modules["__main__"] = sys.modules[name] = types.ModuleType(name)
     return vars(module)
 
 
 def _serve_program(source: int, sink: int, job: dict[str, Any]) -> None:
-    names = _module()
+    names = _module("program")  # it is imported: what is under `if __name__ == "__main__"` is not run
 
     def load() -> list[str]:
         exec(compile(job["source"], "program", "exec"), names)

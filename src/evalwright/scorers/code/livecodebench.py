@@ -17,7 +17,7 @@ from evalwright.core.errors import ScoringError
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
 from evalwright.scorers.code.unit_tests import assembled
 
-_MOST_BYTES = 1 << 28
+_MOST_BYTES, _MOST_TESTS = 1 << 28, 2_000
 _TEXTS = ("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8")
 _BESIDE = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
 _IMPORTS = (
@@ -56,6 +56,8 @@ def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
         tests = [*row["test_cases"]["public"], *from_json(_pickled_text(data))]
         if not tests or not all(isinstance(one[key], str) for one in tests for key in ("input", "output")):
             raise ValueError("a test is not an input and an output, both texts")
+        if len(tests) > _MOST_TESTS:
+            raise ValueError(f"there are {len(tests):,} of them, more than the {_MOST_TESTS:,} that are run")
     except (LookupError, TypeError, ValueError, zlib.error) as error:
         raise ScoringError(f"The tests of the sample '{name}' cannot be read: {error}.") from None
     return tests

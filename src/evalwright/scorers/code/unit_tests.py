@@ -14,6 +14,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
 from evalwright.scorers.registry import checked
+from evalwright.scorers.text.declining import declines
 
 _LANGUAGES = ("", "py", "python", "python3")
 _LONGEST_FENCE = 200
@@ -55,6 +56,8 @@ async def unit_tests(
     tests, cases = _tests(sample, entry_point)
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
+    if declined := declines(answer.text):
+        return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     program = assembled(answer.text, before, entry_point)
 
     def judged() -> Outcome:
@@ -139,21 +142,27 @@ def assembled(text: str, before: str, entry_point: str) -> str:
 
 
 def _blocks(text: str) -> list[str]:
-    """What stands between three backticks with a name of Python, or none, at their line's end, and the next three or the text's end."""
-    blocks, at, line_end = [], 0, -1
-    while (at := text.find("```", at)) >= 0:
-        at += 3
-        if line_end < at:
-            line_end = text.find("\n", at)
-            if line_end < 0:
-                break
-        if line_end - at > _LONGEST_FENCE or text[at:line_end].strip().lower() not in _LANGUAGES:
-            continue
-        close = text.find("```", line_end)
-        close = len(text) if close < 0 else close
-        blocks.append(text[line_end + 1 : close])
-        at = close + 3
-    return blocks
+    """What stands between a fence (three backticks or tildes, with a name of Python or none) and the next one, or the text's end."""
+    blocks: list[str] = []
+    fence, python, indented, held = "", False, 0, [""]
+    for line in text.splitlines(keepends=True):
+        bare, place = line.rstrip(), max(line.rfind("```"), line.rfind("~~~"))
+        if fence and fence in line:
+            if not line.lstrip().startswith(fence) and (line.count(fence) > 1 or not bare.endswith(fence)):
+                held.append(line)  # inside a string
+                continue
+            last = line[: line.find(fence)]
+            if python:
+                blocks.append("".join([*held, last if last.strip() else ""]))
+            fence, place = "", place if bare[place + 3 :] else -1
+        if fence:
+            held.append(line[min(indented, len(line) - len(line.lstrip(" "))) :])
+        elif place >= 0 and line.endswith(("\n", "\r")) and len(line) - place <= _LONGEST_FENCE:
+            fence, held = line[place : place + 3], []
+            python = (bare[place + 3 :].lower().split() or [""])[0] in _LANGUAGES
+            # In a list the fence is indented, and so is what it holds.
+            indented = place if not line[:place].strip(" -*+.)0123456789") else 0
+    return [*blocks, "".join(held)] if fence and python else blocks
 
 
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()

@@ -73,6 +73,8 @@ _SIGNED = re.compile(
     r"[√π∞^±<>≤≥!]|\\(?:sqrt|binom|pi|pm|infty|le|ge|sin|cos|log|ln)|[a-zA-Z]\d|\d[a-zA-Z](?![a-zA-Z])|[-+*/]\s*[a-zA-Z](?![a-zA-Z])"
 )
 """What makes a number a part of a formula."""
+_TEN = re.compile(r"(?:\\times|\\cdot|[×x*·])\s?10\s?\^\s?(?:\{-?\d{1,3}\}|-?\d{1,3})")
+"""The power of ten of a number in scientific notation, which is none."""
 _SHAPE = re.compile(r"\\pm|\\le|\\ge|\\cup|\\in|[<>,;\[{](?![^{}]{0,9}\})")
 """What makes an answer several numbers, an interval or a set."""
 _UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
@@ -114,7 +116,7 @@ def judge_formula(
 ) -> Verdict:
     """Whether a reply gives a target formula, or surely another. form: whether one in another form than the question asks for is open."""
     targets = tuple(last_box(target) or target for target in targets)
-    number = all(_plain_number(one, language) and not _SIGNED.search(one) for one in targets)
+    number = all(_plain_number(one, language) and not _SIGNED.search(_TEN.sub("", one)) for one in targets)
     raw = said.raw or said.text
     if _UNFINISHED.search(raw):
         return undecided("the reply breaks off")
@@ -122,10 +124,13 @@ def judge_formula(
         second = Numbers(goals_of(targets, "", question, language), Tolerance(), question, language).judge(
             said
         )
-        formula = _SIGNED.search(raw) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
+        formula = _SIGNED.search(_TEN.sub("", raw)) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
         if second.label != "undecided" and not (formula and second.label == "incorrect"):
             return second
-    return _judge(said, targets, question if form else "", language, number)
+    found = _judge(said, targets, question if form else "", language, number)
+    if number and found.label == "correct" and second.label == "incorrect":
+        return undecided("the target formula, as a number another: perhaps in another unit")
+    return found
 
 
 def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, number: bool) -> Verdict:
@@ -209,7 +214,7 @@ def latex(text: str) -> str:
         r"\s+",
         " ",
         re.sub(
-            r"\\left|\\right|\\[,;!: ]|\\text\{\s*or\s*\}",
+            r"\\left|\\right|(?<!\\)\\[,;!: ]|\\text\{\s*or\s*\}",
             lambda found: " or " if "text" in found[0] else "",
             text,
         ),
@@ -224,6 +229,7 @@ def bare(text: str) -> str:
         r"\\frac",
         re.sub(r"\\(?:text|mathrm|mathbf|textbf|operatorname)\s*\{([^{}]*)\}", r"\1", text),
     )
+    text = re.sub(r"\\(begin|end)\s*\{[bB]matrix\}", r"\\\1{pmatrix}", text)
     text = re.sub(
         r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", re.sub(r"\\sqrt\s*(\d)(?!\d)", r"\\sqrt{\1}", text)
     )
@@ -296,7 +302,13 @@ def _compare(one: str, other: str) -> bool | None:
     if not all(one and not isinstance(one[0], str) for one in read):
         return None
     options = {"float_rounding": 12, "allow_set_relation_comp": True, "timeout_seconds": None}
-    return bool(verify(*read, **options) and verify(read[1], read[0], **options))
+    if verify(*read, **options) and verify(read[1], read[0], **options):
+        return True
+    with suppress(Exception):  # no numbers: sets, formulas with a variable
+        here, there = (float(one[0]) for one in read)
+        if "." in one + other and abs(here - there) <= abs(there) / 100:
+            return None  # "7.07" for the root of 50: rounded
+    return False
 
 
 def library_says(said: str, reference: str, latex: bool = True, expression: bool = True) -> tuple[Any, ...]:

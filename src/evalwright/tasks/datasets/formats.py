@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra
-from evalwright.tasks.datasets.rows import LONGEST_ROW, Row
+from evalwright.core.private import LONGEST_LINE, lines_of
+from evalwright.tasks.datasets.rows import Row
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
 from evalwright.tasks.files import failing_as
+from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import kind_of, shown
 
 SUFFIXES = {
@@ -49,10 +51,10 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
     label = shown(path)
     number = 0
     # An article may have more than the 128 KiB that a cell is allowed otherwise.
-    csv.field_size_limit(LONGEST_ROW)
+    csv.field_size_limit(LONGEST_LINE)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            reader = csv.reader(lines_of(file), delimiter=delimiter, strict=True)
             columns = next((cells for cells in reader if cells), [])
             _check_columns(columns, label)
             for cells in reader:
@@ -61,7 +63,8 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
                 number += 1
                 if len(cells) != len(columns):
                     raise DatasetError(
-                        f"{label}, row {number:,} (line {reader.line_num:,}): it has {len(cells)} cells, the header has {len(columns)}."
+                        f"{label}, row {number:,} (line {reader.line_num:,}): it has {len(cells)} cells, the header has "
+                        f"{len(columns)}{other_separator(columns)}."
                     )
                 yield number, dict(zip(columns, cells, strict=True))
     except OSError as error:
@@ -169,9 +172,9 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
             except (ValueError, RecursionError) as error:
                 # Reading twice as much each time keeps the work linear in the size of a row.
                 more = file.read(max(_CHUNK, len(buffer) - position))
-                if len(buffer) - position + len(more) > LONGEST_ROW:
+                if len(buffer) - position + len(more) > LONGEST_LINE:
                     raise DatasetError(
-                        f"{label}, row {number:,}: it is longer than {LONGEST_ROW >> 20} MiB, the longest that a row may be."
+                        f"{label}, row {number:,}: it is longer than {LONGEST_LINE >> 20} MiB, the longest that a row may be."
                     ) from None
                 if not more:
                     raise DatasetError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError
+from evalwright.core.private import no_file
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
 from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
@@ -77,8 +78,9 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
             raise document.error(place, f"'{name}' has '..' after a pattern; name the folder instead.")
         if not glob.has_magic(name):
             if not pattern.is_file():
-                kind = "is a folder, not a file" if pattern.is_dir() else "does not exist"
-                raise document.error(place, f"the data file '{shown(pattern)}' {kind}. {obtain}".rstrip())
+                raise document.error(
+                    place, f"the data file '{shown(pattern)}' {no_file(pattern)}. {obtain}".rstrip()
+                )
             found.append(pattern)
             continue
         matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207

@@ -21,6 +21,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from evalwright.core.errors import DatasetError
+from evalwright.core.private import LONGEST_LINE
 from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown
 
@@ -28,8 +29,6 @@ Row = dict[str, Any]
 
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 20
-LONGEST_ROW = 1 << 27
-"""Bytes of one line, cell or element: more would only fill the memory."""
 
 
 class FileSource:
@@ -91,9 +90,9 @@ class FileSource:
                 offset += len(full)
             if rest:
                 parts.append(rest)
-                if len(parts) * _CHUNK > LONGEST_ROW:
+                if len(parts) * _CHUNK > LONGEST_LINE:
                     raise DatasetError(
-                        f"{self.label}: a line from byte {offset:,} on is longer than {LONGEST_ROW >> 20} MiB, the longest that a row may be."
+                        f"{self.label}: a line from byte {offset:,} on is longer than {LONGEST_LINE >> 20} MiB, the longest that a row may be."
                     )
         if parts:
             yield offset, b"".join(parts)

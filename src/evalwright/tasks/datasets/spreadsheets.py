@@ -6,6 +6,7 @@ Nothing is computed: a formula counts as the value that the program which saved 
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,16 @@ def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
             formulas.close()
     except OSError as error:
         raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror or error}.") from None
-    except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, TypeError, SyntaxError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        InvalidFileException,
+        LookupError,
+        ValueError,
+        TypeError,
+        SyntaxError,
+    ) as error:
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise DatasetError(
             f"{label}: this is not an Excel workbook (.xlsx) that can be read: {reason}."

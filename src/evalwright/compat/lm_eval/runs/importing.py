@@ -29,17 +29,16 @@ from evalwright.compat.lm_eval.runs.records import (
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
+    Destination,
+    Place,
     digest_of,
     mapping,
     nothing_at,
     opened,
     parsed,
     read_rows,
-    run_folder,
-    run_record,
     started,
     task_record,
-    write_run,
 )
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
@@ -215,18 +214,16 @@ def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
     name is added. Raises RunError for broken files, and where a run of that name was made from something else.
     """
     sources = find_sources(path)
-    taken: set[Path] = set()
-    wanted = []
+    destination = Destination(out, name, alone=len(sources) == 1)
+    places = []
     for source in sources:
         names = json.dumps([file.name for file in source.files])
-        identity = fingerprint_of({"imported": digest_of(source.files), "files": names})
-        alone = len(sources) == 1
-        folder = run_folder(out, name, _model(source), [source.time], taken, identity, alone=alone)
-        wanted.append((source, folder, identity))
-    return [_import(*one) for one in wanted]
+        made_from = {"imported": digest_of(source.files), "files": names}
+        places.append(destination.place(_model(source), [source.time], made_from))
+    return [_import(source, place) for source, place in zip(sources, places, strict=True)]
 
 
-def _import(source: Source, folder: Path, identity: str) -> Run:
+def _import(source: Source, place: Place) -> Run:
     tasks = [_Task(source, name) for name in _task_names(source)]
     if not tasks:
         raise RunError(f"{source.file or source.folder} has no task with a metric.")
@@ -234,25 +231,23 @@ def _import(source: Source, folder: Path, identity: str) -> Run:
     known = ("model_dtype", "model_revision", "model_sha")
     facts = {key: config[key] for key in known if config.get(key)}
     backend = source.data.get("model_source", config.get("model"))
-    return write_run(
-        folder,
+    configuration = {
+        "limit": config.get("limit"),
+        "seed": config.get("random_seed"),
+        "imported": _imported(source),
+    }
+    return place.write(
         (record for task in tasks for record in task.records()),
-        lambda: run_record(
-            folder,
-            identity,
-            started=_started(source),
-            model=model,
-            code={"imported": DIALECT, "name": model, "backend": backend, **facts},
-            tasks=[task.as_dict() for task in tasks],
-            configuration={
-                "limit": config.get("limit"),
-                "seed": config.get("random_seed"),
-                "imported": _imported(source),
-            },
-            seconds=max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
-            facts=facts,
-            environment=_environment(source),
-        ),
+        lambda: {
+            "started": _started(source),
+            "model": model,
+            "code": {"imported": DIALECT, "name": model, "backend": backend, **facts},
+            "tasks": [task.as_dict() for task in tasks],
+            "configuration": configuration,
+            "seconds": max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
+            "facts": facts,
+            "environment": _environment(source),
+        },
     )
 
 
