@@ -260,12 +260,15 @@ def _line_parts() -> SchemaValidator:
         fields = {name: form.typed_dict_field(one, required=needed) for name, one in of.items()}
         return form.typed_dict_schema(fields, extra_behavior="ignore")
 
+    number = form.nullable_schema(form.float_schema())
     failed = parts(True, kind=text, party=text, message=text)
+    usage = form.nullable_schema(form.dict_schema(values_schema=number))
     known = {
         "gold": form.list_schema(form.int_schema()),
         "log_likelihoods": form.list_schema(form.float_schema()),
         "passages": form.list_schema(parts(True, text=text)),
-        "responses": form.list_schema(mapping),
+        "responses": form.list_schema(parts(False, usage=usage)),
+        "timing": parts(False, latency=form.list_schema(number)),
         "failure": form.nullable_schema(failed),
         "score_failures": form.dict_schema(values_schema=failed),
         "undecided": form.dict_schema(values_schema=mapping),
