@@ -7,13 +7,14 @@ own, by a word (`reasoning_effort`) or a number of tokens (`reasoning_budget`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Embed, Generate, images_of
 from evalwright.models.base import IMAGES
 from evalwright.models.remote.providers import Provider
-from evalwright.models.remote.wire.format import Wire, merged
+from evalwright.models.remote.wire.format import Settings, Wire, begins_the_answer, merged
 from evalwright.models.remote.wire.options import nested
 
 _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
@@ -59,6 +60,13 @@ def level_of(request: Generate | Embed) -> str | int | None:
     if not isinstance(request, Generate):
         return None
     return request.reasoning_effort if request.reasoning_budget is None else request.reasoning_budget
+
+
+def continuing(request: Generate | Embed, settings: Settings, row: Provider) -> Settings:
+    """The settings with what a server must be told to continue a prefill; the person's own fields win."""
+    if not row.prefill or not isinstance(request, Generate) or not begins_the_answer(request):
+        return settings
+    return replace(settings, extra_body=merged(row.prefill, settings.extra_body))
 
 
 def switch(level: str | int | bool | None, row: Provider, wire: Wire, name: str) -> Mapping[str, Any]:

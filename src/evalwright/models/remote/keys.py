@@ -75,24 +75,19 @@ def find_key(variable: str, folder: Path | None = None) -> Secret | None:
 def key_variables(url: str, named: str | None, own: Sequence[str], is_own: bool) -> tuple[str, ...]:
     """The variables that may hold the key for a URL. named: by the person; own: the provider's, for its own hosts (is_own).
 
-    For another host these are those of the provider's that the trust file has for it, else all that it has.
+    Raises ConfigurationError where `named` is no variable's name. For another host these are those of the provider's that the trust file has for it, else all that it has.
     """
+    if named and re.fullmatch(r"[A-Za-z_]\w*", named, re.ASCII) is None:
+        raise ConfigurationError(  # more likely a key, so it is not repeated
+            "api_key_env is the name of the environment variable that holds the key, such as OPENAI_API_KEY, and not the key itself; "
+            "what was given is no variable's name."
+        )
     if named:
         return (named,)
     if is_own:
         return tuple(own)
     bound = trusted().keys.get((urlsplit(url).hostname or "").lower(), ())
     return tuple(variable for variable in own if variable in bound) or bound
-
-
-def named_variable(name: str | None) -> str | None:
-    """The variable that `api_key_env` names. Raises ConfigurationError for what is more likely a key, which it does not repeat."""
-    if name and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) is None:
-        raise ConfigurationError(
-            "api_key_env is the name of the environment variable that holds the key, such as OPENAI_API_KEY, and not the key itself; "
-            "what was given is no name of a variable."
-        )
-    return name
 
 
 def missing_key(variables: Sequence[str], own: Sequence[str], what: str, url: str = "") -> str:
