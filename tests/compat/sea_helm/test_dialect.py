@@ -391,7 +391,8 @@ def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = small_tree(own_folder / "tree")
-    write(root / "seahelm_tasks" / "colours" / "id.jsonl", rows(40))
+    for own in ("colours/id", "colours/tl", "qa-mc/id", "qa-mc/tl"):
+        write(root / "seahelm_tasks" / f"{own}.jsonl", rows(40))
     for name, text in (("some", "A"), ("wrong", "neither")):
         chosen = ["sea-helm:both", "--task-root", str(root), "-D", "skip_tasks="]
         assert (
