@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
@@ -30,6 +30,9 @@ from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
 from evalwright.tasks.files import failing_as, read_json
 from evalwright.tasks.yaml_files import kind_of
+
+if TYPE_CHECKING:
+    from pydantic_core import SchemaValidator
 
 _RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "samples"}
 _LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
@@ -220,6 +223,7 @@ class _Hashed(io.FileIO):
 def row_of(line: bytes, where: str) -> dict[str, Any]:
     """A line of samples as a plain mapping. where: what it is called in the RunError that is raised if it is none."""
     # It takes less than half of the time of the standard library's parser.
+    from pydantic_core import ValidationError
     from pydantic_core import from_json as fast
 
     try:
@@ -235,7 +239,45 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
     for key, value in row.items():
         if key in kinds and type(value) is not kinds[key]:
             raise RunError(f"{where} is not a sample record: '{key}' is {kind_of(value)}.")
+    try:
+        _line_parts().validate_python(row, strict=True)
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+        place = printable(".".join(map(str, found["loc"])))[:60]
+        what = "missing" if found["type"] == "missing" else kind_of(found["input"])
+        raise RunError(f"{where} is not a sample record: '{place}' is {what}.") from None
     return row
+
+
+@cache
+def _line_parts() -> SchemaValidator:
+    """What is in the values of a line, so that who reads one as it stands need not look: about a microsecond a line."""
+    from pydantic_core import SchemaValidator
+    from pydantic_core import core_schema as form
+
+    text, mapping = form.is_instance_schema(str), form.is_instance_schema(dict)
+
+    def parts(needed: bool, **of: form.CoreSchema) -> form.CoreSchema:
+        fields = {name: form.typed_dict_field(one, required=needed) for name, one in of.items()}
+        return form.typed_dict_schema(fields, extra_behavior="ignore")
+
+    number = form.nullable_schema(form.float_schema())
+    failed = parts(True, kind=text, party=text, message=text)
+    usage = form.nullable_schema(form.dict_schema(values_schema=number))
+    known = {
+        "gold": form.list_schema(form.int_schema()),
+        "log_likelihoods": form.list_schema(form.float_schema()),
+        "passages": form.list_schema(parts(True, text=text)),
+        "responses": form.list_schema(parts(False, usage=usage)),
+        "timing": parts(False, latency=form.list_schema(number)),
+        "failure": form.nullable_schema(failed),
+        "score_failures": form.dict_schema(values_schema=failed),
+        "undecided": form.dict_schema(values_schema=mapping),
+        "exchanges": form.dict_schema(
+            values_schema=form.list_schema(parts(True, role=text, request=mapping))
+        ),
+    }
+    return SchemaValidator(parts(False, **known))
 
 
 @cache
