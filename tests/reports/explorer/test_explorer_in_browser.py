@@ -310,7 +310,7 @@ def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(tmp_path: P
         said = await tab.evaluate("document.querySelector('main .note')?.innerText ?? ''")
         assert str(refused.value).replace("`", "") in said
 
-    in_browser(tmp_path, steps)
+    drive(tmp_path, steps)
 
 
 def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
