@@ -165,6 +165,8 @@ FORMS: dict[str, Callable[[dict[str, Any]], object]] = {
     "gold a text": lambda row: row.update(gold=["a"]),
     "passages texts": lambda row: row.update(passages=["a"]),
     "timing a list": lambda row: row.update(timing=[1]),
+    "times texts": lambda row: row.update(timing={"latency": ["long"]}),
+    "tokens a text": lambda row: row.update(responses=[{"text": "a", "usage": {"input_tokens": "x"}}]),
 }
 
 
