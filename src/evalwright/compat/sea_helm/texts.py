@@ -300,7 +300,7 @@ class Foreign(Scoring):
     def more(self, column: Column) -> dict[str, float]:
         numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])
         if not isinstance(numbers[self.task.metric], int | float):
-            raise SeaHelmRaised(f"TypeError: '{self.task.metric}' is no number")
+            raise SeaHelmRaised(f"TypeError: '{self.task.metric}' is not a number")
         return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
 
     def _run(self, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
