@@ -308,7 +308,7 @@ def _differences(title: str, metric: str, rows: Sequence[PlotRow], bounded: bool
     if not rows:
         raise ConfigurationError("There is nothing to plot: no difference has a number.")
     unit = ", points of 100" if bounded else ""
-    note = f"Dark bars: the interval is without 0. {more}".rstrip()
+    note = f"Dark bars: the interval excludes 0. {more}".rstrip()
     return _view(title, f"difference in {metric}{unit}", rows, bounded, [note])
 
 
