@@ -153,3 +153,27 @@ def test_one_person_is_two_raters_and_no_ceiling() -> None:
     assert found.judge.ac1.value == pytest.approx(gwet_ac1(table).value)
     assert found.judge.alpha.value == pytest.approx(krippendorff_alpha(table).value)
     json.dumps(found.as_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("n", [10, 20, 50])
+def test_agreement_about_a_rare_label_is_covered(n: int) -> None:
+    """One item in twenty is of the rarer label: by resampling alone 21, 39 and 79% of alpha's intervals held the truth."""
+    rng, rare, slip = np.random.default_rng(6), 0.05, 0.02
+    label = rare * (1 - slip) + (1 - rare) * slip
+    truth = 1 - 2 * slip * (1 - slip) / (2 * label * (1 - label))
+    for coefficient in (krippendorff_alpha, lambda pairs: cohen_kappa(*pairs.T)):
+        covered = made = 0
+        for _ in range(200):
+            item = rng.random(n) < rare
+            found = coefficient((item[:, None] ^ (rng.random((n, 2)) < slip)) * 1.0)
+            made += not math.isnan(found.value)
+            covered += found.low <= truth <= found.high
+        assert covered >= 0.94 * made > 50
+
+
+def test_alpha_without_a_disagreement_is_as_uncertain_as_its_rarer_label() -> None:
+    """19 items of one label and one of another, all agreed: whether the raters agree about the other rests on that one."""
+    ratings = np.repeat([[1.0]] * 19 + [[0.0]], 2, axis=1)
+    even = np.repeat([[1.0]] * 10 + [[0.0]] * 10, 2, axis=1)
+    assert krippendorff_alpha(ratings).low < 0 < 0.6 < krippendorff_alpha(even).low
+    assert krippendorff_alpha(ratings).low == pytest.approx(cohen_kappa(*ratings.T).low)

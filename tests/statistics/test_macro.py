@@ -299,3 +299,23 @@ def test_tasks_without_spread_go_together_as_far_as_they_overlap() -> None:
         assert found.high - found.low == pytest.approx(worth * (perfect.high - perfect.low), rel=0.05)
     with pytest.raises(ValueError, match="weights"):
         macro_average([perfect, perfect], weights=[1.0])
+
+
+def test_a_tiny_task_beside_a_large_one_is_no_worse_than_both() -> None:
+    """Three items have two degrees of freedom, which are not the whole's: it reaches as far as its parts do, each by its weight."""
+    tiny, large = mean_interval([1.0, 1.0, 0.0]), mean_interval([1.0] * 1800 + [0.0] * 1200)
+    found = macro_average([tiny, large], value_range=UNIT)
+    assert found.high - found.low < 1.01 * (2 * (tiny.value - tiny.low) + large.high - large.low) / 2
+    pair = compare_paired([1, 1, 0], [1, 0, 0])
+    many = compare_paired(np.arange(3000) % 2, np.arange(3000) // 2 % 2)
+    both = macro_difference([pair, many], value_range=UNIT)
+    assert both.high - both.low < 0.7 * (pair.high - pair.low + many.high - many.low)
+
+
+def test_p_and_interval_of_a_mean_over_tiny_tasks_agree() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        sizes = rng.choice([2, 3, 4, 10, 40], rng.integers(2, 5))
+        pairs = [(rng.random(n) < rng.random(), rng.random(n) < rng.random()) for n in sizes]
+        found = macro_difference([compare_paired(a * 1.0, b * 1.0) for a, b in pairs], value_range=UNIT)
+        assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0)

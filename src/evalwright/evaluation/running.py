@@ -490,7 +490,7 @@ async def score_answer(
             failures[scorer.name] = error.failure
         except (ConfigurationError, StoreError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
         if exchanges is not None and judges.exchanges:
             exchanges[scorer.name] = judges.exchanges

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def balanced_accuracy(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """The mean recall over the gold classes; a constant answer gets 1 / classes. seed: of the bootstrap interval."""
-    return _over_labels(column, statistics.balanced_accuracy, level, seed)
+    """The mean recall over the gold classes; a constant answer gets 1 / classes. seed: unused, nothing is resampled."""
+    return _over_labels(column, statistics.balanced_accuracy, level)
 
 
 def macro_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """The mean F1 over the classes in gold or predictions. seed: of the bootstrap interval."""
-    return _over_labels(column, statistics.macro_f1, level, seed)
+    return _over_labels(column, statistics.macro_f1, level, seed=seed)
 
 
 def null_weighted_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
@@ -37,10 +37,12 @@ def null_weighted_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> E
 
     An answer that could not be read counts twice: its class lacks a hit, and all classes are weighted down. seed: of the bootstrap interval.
     """
-    return _over_labels(column, statistics.null_weighted_f1, level, seed)
+    return _over_labels(column, statistics.null_weighted_f1, level, seed=seed)
 
 
-def _over_labels(column: Column, metric: Callable[..., Estimate], level: float, seed: int) -> Estimate:
+def _over_labels(
+    column: Column, metric: Callable[..., Estimate], level: float, **resampling: int
+) -> Estimate:
     import numpy as np
 
     if not len(column.values):
@@ -55,7 +57,7 @@ def _over_labels(column: Column, metric: Callable[..., Estimate], level: float, 
         predicted.astype(np.int64),
         clusters=column.clusters_of(complete),
         level=level,
-        seed=seed,
+        **resampling,
     )
     left_out = int((~kept).sum())
     more = f"; {left_out} samples with several right options left out" if left_out else ""

@@ -242,9 +242,10 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
     try:
         _line_parts().validate_python(row, strict=True)
     except ValidationError as error:
-        (first, *_) = error.errors(include_input=False, include_url=False)
-        place = printable(".".join(map(str, first["loc"])))[:60]
-        raise RunError(f"{where} is not a sample record: '{place}' is not of its form.") from None
+        found = error.errors(include_url=False)[0]
+        place = printable(".".join(map(str, found["loc"])))[:60]
+        what = "missing" if found["type"] == "missing" else kind_of(found["input"])
+        raise RunError(f"{where} is not a sample record: '{place}' is {what}.") from None
     return row
 
 

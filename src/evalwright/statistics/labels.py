@@ -1,8 +1,9 @@
 """Balanced accuracy and macro-F1 of predicted labels, each with its interval.
 
-They are no means over items: they get a BCa bootstrap over items, or over clusters where items belong together, and at
-the ends of the range what `share_interval` puts in its place. Of a class with a handful of items resamples show too little (one item
-has no spread at all): balanced accuracy then has an interval from the spread within classes (`within_classes`).
+Balanced accuracy is a mean of means, the recalls of the classes: its interval is that of a mean over tasks (`macro_average`), for as many
+items of each class as there are. So a class of one item, or one that is never recognised, makes it wide, where resamples would show no
+spread at all. F1 is no mean over items: it gets a BCa bootstrap over items, or over clusters where items belong together, and at the
+ends of the range what `share_interval` puts in its place.
 
 Definitions, those of scikit-learn's `balanced_accuracy_score` and `f1_score(average="macro")`:
 balanced accuracy is the mean recall over the classes that occur in gold; macro-F1 is the mean of
@@ -17,9 +18,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics._quantiles import check_level, t_quantile
+from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import Statistic, collapse, share_interval
 from evalwright.statistics.estimate import NOTHING_SCORED, Estimate, bounds_around
+from evalwright.statistics.intervals import mean_interval
+from evalwright.statistics.macro import macro_average
+from evalwright.statistics.shared_units import unit_sums
 from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 
@@ -30,15 +34,14 @@ def balanced_accuracy(
     clusters: Clusters = None,
     failed_gold: npt.ArrayLike = (),
     level: float = 0.95,
-    seed: int = 0,
 ) -> Estimate:
     """The mean over gold classes of the share of their items that were recognised; a constant answer gets 1/classes.
 
     `gold` (n,) and `predicted` (n,) or (n, draws) hold integers; a label outside the task's classes (an answer
-    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer; `seed`
-    is the bootstrap's. Raises ValueError for other shapes or types.
+    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer. Raises
+    ValueError for other shapes or types.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_recall)
+    return _macro(gold, predicted, clusters, failed_gold, level, 0, _mean_recall)
 
 
 def macro_f1(
@@ -52,7 +55,7 @@ def macro_f1(
 ) -> Estimate:
     """The mean of F1 over the classes that occur in gold or predictions.
 
-    Arguments as for `balanced_accuracy`. A predicted label that is no class of the task counts as a class with
+    Arguments as for `balanced_accuracy`; `seed` is the bootstrap's. A predicted label that is no class of the task counts as a class with
     F1 = 0 (as in scikit-learn): give such items as failed if that is not meant.
     """
     return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
@@ -122,9 +125,6 @@ def _mean_over_present(numerator: F64, denominator: F64) -> F64:
     return mean
 
 
-_FEW = 10
-
-
 class _Tally(NamedTuple):
     """Sums of each distinct kind of unit (rows, 3 * classes), how many units are of that kind, and who they are.
 
@@ -165,14 +165,13 @@ def _macro(
     value, bounds = math.nan, None
     if n:
         value = float(statistic(whole))
-        few = (
-            within_classes(tally.totals, tally.repeats, len(names), tally.unit, value, level)
-            if metric is _mean_recall
-            else None
-        )
-        found = few or share_interval(
-            tally.totals, value, statistic, counts=tally.repeats, worth=tally.worth, most=n, level=level, seed=seed, unit=tally.unit
-        )  # fmt: skip
+        if metric is _mean_recall:
+            mean = _of_classes(truth, said, ids, level)
+            found = mean.low, mean.high, mean.standard_error, mean.method.replace("fixed tasks", "classes")
+        else:
+            found = share_interval(
+                tally.totals, value, statistic, counts=tally.repeats, worth=tally.worth, most=n, level=level, seed=seed, unit=tally.unit
+            )  # fmt: skip
     low, high, error, method = found
     if len(failed):
         per_item = failures * (said.shape[1] if n else 1)
@@ -183,46 +182,16 @@ def _macro(
     return Estimate(value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds)
 
 
-def within_classes(
-    totals: F64, repeats: I64, classes: int, unit: str, value: float, level: float
-) -> tuple[float, float, float | None, str] | None:
-    """The interval of a mean over classes of their means (balanced accuracy) where a class has fewer than `_FEW` units: by t with the
-    units less the classes, from the variance within each class. None elsewhere, where units have items of several classes, and where
-    nothing varies within them. totals: of each kind of unit the sums of values by class, then their numbers, (rows, 2 classes or more), of so many `classes`;
-    repeats: how many units are of that kind; unit: what one is called.
-
-    The variance of a class is the largest of its own (where units are right or wrong as a whole), of that pooled over classes, and of
-    p (1 - p) with one right and one wrong unit added to its recall p, times the ratio of the pooled variance to that of single draws. Simulated with classes of 1 to 16 units, recalls
-    alike and not, one draw and eight: 0.89 to 1 of the intervals have the truth, most 0.94 to 0.97 (the bootstrap's: from 0.46).
-    """
-    hits, truth = totals.T[:classes], totals.T[classes : 2 * classes]
-    own = truth > 0
-    units = (own * repeats).sum(axis=1)
-    few = 0 < units[units > 0].min(initial=_FEW) < _FEW
-    if not (few and 0 < value < 1) or (own.sum(axis=0) > 1).any():
-        return None
-    hits, truth, own, units = (part[units > 0] for part in (hits, truth, own, units))
-    freedom = int(units.sum()) - len(units)
-    if freedom < 1:
-        return None
-    size = truth @ repeats / units
-    recall = hits @ repeats / (size * units)
-    squares = ((hits - recall[:, None] * truth) ** 2 @ repeats) / size**2
-    alone = np.divide(squares, units - 1, out=np.zeros(len(units)), where=units > 1)
-    pooled, single = squares.sum() / freedom, float((recall * (1 - recall)) @ units / units.sum())
-    # Where each unit is right or wrong as a whole, several draws of it say no more than one.
-    several = (hits * (truth - hits)).any()
-    if not pooled and several:
-        return None
-    ratio = min(pooled / single, 1.0) if several else 1.0
-    added = (recall * units + 1) / (units + 2)
-    variance = np.maximum(pooled if several else np.maximum(alone, pooled), ratio * added * (1 - added))
-    error = math.sqrt(float((variance / units).sum())) / len(units)
-    reach = t_quantile(0.5 + level / 2, freedom) * error
-    fewest = int(units.min())
-    rarest = f"{fewest} {unit if fewest > 1 else unit.removesuffix('s')}"
-    method = f"t, by the spread within classes, the rarest of {rarest}"
-    return max(value - reach, 0.0), min(value + reach, 1.0), error, method
+def _of_classes(truth: I64, said: I64, ids: I64 | None, level: float) -> Estimate:
+    """The mean over classes of their recalls, each with its own interval over its items; classes in one cluster go together."""
+    parts, units = [], []
+    for name in np.unique(truth):
+        own = truth == name
+        right = (said[own] == name) * 1.0
+        codes = None if ids is None else ids[own]
+        parts.append(mean_interval(right, clusters=codes, level=level))
+        units.append(None if codes is None else unit_sums(right.mean(axis=1), codes))
+    return macro_average(parts, units=units, value_range=(0.0, 1.0))
 
 
 def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:

@@ -6,9 +6,8 @@ error e_t is taken from the width of its own interval, so that parts and whole a
 certain; of scores never less than the standard error. Ends of unequal length are not carried on: MOVER (Zou & Donner 2008) with the
 ends of Wilson's intervals covers 87 to 92% over many tasks near 0 or 1, where half their width covers 95% and more.
 
-No mean is further from what was seen than the weighted mean of its parts' ends, however the parts go together: the interval ends there
-at the latest. Without that a task of 3 items beside one of 3,000 gives its few degrees of freedom to the whole, which is then wider than
-the worst of both.
+However the parts go together, the mean is no further off than the weighted mean of how far each part may be (the longer side of its
+interval): no interval is longer. Without that a task of 3 items beside one of 3,000 lends its few degrees of freedom to the whole.
 """
 
 from __future__ import annotations
@@ -69,8 +68,9 @@ def macro_average(
         None if value_range is None else np.broadcast_to(np.asarray(value_range, np.float64), (len(parts), 2))
     )
     limits = None if ranges is None else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
-    whole = _around(value, _multiple(df, level), error, limits)
-    low, high = _within(*whole, _ends(share, [(part.low, part.high) for part in parts]))
+    critical = _multiple(df, level)
+    error = _at_most(error, _reach(share, [(part.value, part.low, part.high) for part in parts]) / critical)
+    low, high = _around(value, critical, error, limits)
     how = "each the same" if weights is None else "weighted"
     shared = f", {len(among.shared):,} units shared" if len(among.shared) else ""
     return Estimate(
@@ -134,8 +134,9 @@ def macro_difference(
         )
         errors, freedom = errors_of_intervals(low, high, own, math.nan if span is None else span, level)
         error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
-        value = float(share @ np.array([part.difference for part in fillings]))
-        return _Mean(value, error, df, level, _ends(share, np.stack([low, high], axis=1)))
+        values = np.array([part.difference for part in fillings])
+        reach = _reach(share, np.stack([values, low, high], axis=1))
+        return _Mean(float(share @ values), _at_most(error, reach / _multiple(df, level)), df, level)
 
     if len(parts) == 1:
         return _alone(parts[0])
@@ -181,17 +182,16 @@ def _alone(part: PairedComparison) -> MacroDifference:
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A mean of differences with its error and degrees of freedom, at `level`; ends: the weighted mean of the parts' intervals."""
+    """A mean of differences with its error and degrees of freedom, at `level`."""
 
     value: float
     error: float
     freedom: float
     level: float
-    ends: Range
 
     def interval(self, limits: Range | None) -> Range:
         half = _multiple(self.freedom, self.level) * self.error
-        return _within(*_within(self.value - half, self.value + half, limits), self.ends)
+        return _within(self.value - half, self.value + half, limits)
 
     @property
     def p_value(self) -> float:
@@ -270,6 +270,16 @@ def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, ranges: F64 | None)
     return _within(ends[0], ends[1], limits)
 
 
+def _reach(share: F64, parts: npt.ArrayLike) -> float:
+    """The weighted mean of the longer sides of intervals; parts: (parts, 3) of value, low and high."""
+    value, low, high = np.asarray(parts, np.float64).T
+    return float(share @ np.maximum(value - low, high - value))
+
+
+def _at_most(error: float, most: float) -> float:
+    return most if error > most else error  # nan, not known, is no limit and stays nan
+
+
 def _around(value: float, critical: float, error: float, limits: Range | None) -> Range:
     """value +- critical x error; in a range as wide, but where the score interval (Wilson) of that width lies: nearer to the middle.
 
@@ -288,15 +298,9 @@ def _around(value: float, critical: float, error: float, limits: Range | None) -
     return bottom + span * low, bottom + span * high
 
 
-def _ends(share: F64, intervals: npt.ArrayLike) -> Range:
-    """The weighted mean of intervals (parts, 2)."""
-    low, high = share @ np.asarray(intervals, np.float64)
-    return float(low), float(high)
-
-
 def _within(low: float, high: float, limits: Range | None) -> Range:
-    """An interval cut off at the limits; nan stays nan, and limits that are not known cut nothing off."""
-    if limits is not None and not math.isnan(low + sum(limits)):
+    """An interval cut off at the limits; nan stays nan."""
+    if limits is not None and not math.isnan(low):
         low, high = max(low, limits[0]), min(high, limits[1])
     return low, high
 

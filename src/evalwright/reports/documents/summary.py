@@ -230,4 +230,5 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
     notes = failure_notes(run)
     yield from advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
-        yield doc.Note(f"And {len(notes) - _MOST_KINDS} more kinds of failure.", "warn")
+        more = len(notes) - _MOST_KINDS
+        yield doc.Note(f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.", "warn")
