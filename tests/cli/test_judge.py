@@ -156,7 +156,7 @@ def test_wrong_usage(folder: Path) -> None:
     assert "between 1 and 180" in wrong("sample", "a", "--n", "181")
     assert "Unknown scorer" in wrong("sample", "a", "--scorer", "scores")
     assert "Unknown task" in wrong("sample", "a", "--task", "factuall")
-    assert "the same run" in wrong("sample", "a", "runs/a")
+    assert "named more than once" in wrong("sample", "a", "runs/a")
     assert "two each" in wrong("sample", "a", "--n", "3", "--design", "stratified")
     wrong("sample", "a", "--n", "0")
     wrong("sample", "a", "--design", "doubtful")

@@ -171,8 +171,6 @@ def _draw(
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
     runs = opened(*(name for name in (run, run2) if name is not None))
-    if len({one.folder.resolve() for one in runs}) < len(runs):
-        raise ConfigurationError(f"RUN and RUN2 are the same run, '{runs[0].id}'. Name two different runs.")
     verdicts = [read_verdicts(one, scorer, tasks) for one in runs]
     sets: tuple[LabelSet, ...] = (
         draw_sets(verdicts[0], verdicts[1], size, design, seed)
