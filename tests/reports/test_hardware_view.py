@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright.analysis.board import make_board
+from evalwright.core.errors import RunError
 from evalwright.reports.documents.run import run_document
 from evalwright.reports.hardware_view import hardware_facts, size
 from evalwright.runs.reader import Run, open_run
@@ -74,9 +75,8 @@ def test_the_words() -> None:
 )
 def test_a_record_that_says_nothing_or_nonsense(tmp_path: Path, found: Any) -> None:
     assert hardware_facts({"hardware": found}) == []
-    run = run_with(tmp_path, found)
-    assert "Hardware" not in terminal(run_document(run))
-    assert "Hardware" not in board_html(make_board([run]), runs=[run])
+    with pytest.raises(RunError, match="is not as records of runs are: 'hardware"):
+        run_with(tmp_path, found)
 
 
 def test_a_hostile_label_stays_text(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_the_end_of_a_tasks_name_is_no_mark_of_a_column(tmp_path: Path, name: st
     made = [
         make_run(tmp_path, name=run, model=f"demo/{run}", scores={name: STRONG}) for run in ("one", "two")
     ]
-    assert row_with(terminal(board_summary(make_board(made)), width=80), "Rank")[2:3] == [name]
+    assert name in row_with(terminal(board_summary(make_board(made)), width=80), "Rank")
 
 
 def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
