@@ -181,11 +181,8 @@ def test_a_part_of_another_form_is_an_error_of_its_run(kind: str) -> None:
         ("runs", "show", "bad"),
         ("compare", "good", "bad"),
         ("leaderboard", "good", "bad", "--pages", "pages"),
-<<<<<<< HEAD
         ("export", "site", "bad", "--out", "site"),
-=======
         ("view", "bad", "--html", "page.html"),
->>>>>>> owner1
     ):
         done = typed(*words)
         assert "bug" not in done.err and "Traceback" not in done.text, (words, done.text)
