@@ -115,7 +115,7 @@ def _explorer(work: Path, into: Path) -> None:
     names = ["factual-choice", "--model", "demo/small", "--model", "demo/large"]
     _run("evalwright", "run", *names, "--name", "site", folder=work)
     runs = sorted(path.name for path in (work / "runs").iterdir() if path.name.startswith("site"))
-    _run("evalwright", "export", "site", *runs, "--into", str(into.resolve()), folder=work)
+    _run("evalwright", "export", "site", *runs, "--out", str(into.resolve()), folder=work)
 
 
 def _run(module: str, *arguments: str, folder: Path | None = None) -> None:

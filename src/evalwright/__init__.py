@@ -78,4 +78,5 @@ __all__ = [
     "open_model", "open_run", "plan", "score_run", "scorer", "strategy", "task",
 ]  # fmt: skip
 
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+if not TYPE_CHECKING:  # or a type checker would take every name for one that is there
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -143,3 +143,48 @@ def test_one_bad_record_among_many_is_named(path: tuple[Any, ...], value: Any) -
         assert done.code == 2 and "runs/bad/run.json is not" in done.err, (words, done.err)
     listed = typed("runs", "list")
     assert listed.code == 0 and "good" in listed.out and "runs/bad cannot be read" in listed.err
+
+
+def _judged(row: dict[str, Any], **parts: Any) -> None:
+    row.update(exchanges={"score": [{"role": "judge", "request": {"generate": "?"}, **parts}]})
+
+
+FORMS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "failure with more": lambda row: row.update(
+        failure={"kind": "k", "party": "model", "message": "m", "x": 1}
+    ),
+    "failure cut": lambda row: row.update(failure={"kind": "k"}),
+    "failure a text": lambda row: row.update(failure="k"),
+    "failures of scorers a list": lambda row: row.update(score_failures=["k"]),
+    "undecided a number": lambda row: row.update(undecided={"score": 5}),
+    "replies numbers": lambda row: row.update(responses=[5]),
+    "exchanges numbers": lambda row: row.update(exchanges={"score": [5]}),
+    "an exchange without a role": lambda row: _judged(row, role=None),
+    "metadata a list": lambda row: row.update(metadata=[1]),
+    "choices a number": lambda row: row.update(choices=5),
+    "gold a text": lambda row: row.update(gold=["a"]),
+    "passages texts": lambda row: row.update(passages=["a"]),
+    "timing a list": lambda row: row.update(timing=[1]),
+    "times texts": lambda row: row.update(timing={"latency": ["long"]}),
+    "tokens a text": lambda row: row.update(responses=[{"text": "a", "usage": {"input_tokens": "x"}}]),
+}
+
+
+@pytest.mark.parametrize("kind", [*FORMS])
+def test_a_part_of_another_form_is_an_error_of_its_run(kind: str) -> None:
+    spoilt(FORMS[kind])
+    with edited(Path("runs/bad")) as data:
+        data["tasks"][0]["failures"] = {"k": 1}
+    for words in (
+        ("runs", "samples", "bad", "--details"),
+        ("runs", "show", "bad", "--analysis"),
+        ("runs", "show", "bad"),
+        ("compare", "good", "bad"),
+        ("leaderboard", "good", "bad", "--pages", "pages"),
+        ("export", "site", "bad", "--into", "site"),
+    ):
+        done = typed(*words)
+        assert "bug" not in done.err and "Traceback" not in done.text, (words, done.text)
+        assert done.code in (0, 2)
+        assert done.code == 0 or "is not a sample record" in done.err, (words, done.err)
+    assert typed("runs", "show", "bad", "--analysis").code == 2

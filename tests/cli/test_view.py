@@ -6,8 +6,11 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import urllib.request
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,27 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         make_run(tmp_path / "runs", scores=[1.0, 0.0, None], name=name, model=f"demo/{name}")
+
+
+@pytest.mark.parametrize("words", [("export", "site"), ("view", "--html", "page.html")])
+def test_in_a_terminal_the_line_of_progress_is_cleared_and_shows_no_codes(words: tuple[str, ...]) -> None:
+    """On a terminal, where what clears a line is a control sequence of ours and must not be shown as text."""
+    ours, theirs = os.openpty()
+    done = subprocess.Popen(
+        [sys.executable, "-m", "evalwright", *words, "a", "b"],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # what reading says once nobody holds the other end
+        while piece := os.read(ours, 65536):
+            shown += piece
+    os.close(ours)
+    assert done.wait() == 0
+    assert b"Written: " in shown
+    assert b"\x1b[K" in shown and b"\\x1b" not in shown
 
 
 def parts_of(page: Path) -> dict[str, bytes]:
@@ -71,16 +95,16 @@ def test_a_file_that_cannot_be_made_leaves_the_old_one(capsys: pytest.CaptureFix
 def test_a_site_is_changed_at_once_and_keeps_what_is_not_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     Path("site").mkdir()
     Path("site/CNAME").write_text("example.org")
-    assert main(["export", "site", "a", "--into", "site"]) == 0
+    assert main(["export", "site", "a", "--out", "site"]) == 0
     [first] = Path("site").glob("evalwright-*")
-    assert main(["export", "site", "a", "b", "--into", "site"]) == 0
+    assert main(["export", "site", "a", "b", "--out", "site"]) == 0
     [data] = Path("site").glob("evalwright-*")
     assert data != first
     assert f'data-root="{data.name}/"' in Path("site/index.html").read_text()
     assert zlib.decompress((data / "run/1/block/0.bin").read_bytes(), -15).startswith(b"[0,1,2]\n")
     assert Path("site/CNAME").read_text() == "example.org"
     Path("site/index.html").write_text("mine")
-    assert main(["export", "site", "a", "--into", "site"]) == 2
+    assert main(["export", "site", "a", "--out", "site"]) == 2
     assert "is not a page of evalwright" in capsys.readouterr().err
 
 
@@ -106,11 +130,11 @@ def test_a_site_into_a_link_stays_within_the_folder(
     Path("out").symlink_to(tmp_path / "outside")
     run = str(tmp_path / "runs" / "a")
     for _ in range(2):  # the second time it is ours already
-        assert main(["export", "site", run, "--into", "in"]) == 0
+        assert main(["export", "site", run, "--out", "in"]) == 0
     assert sorted(one.name for one in Path("inside").iterdir())[1:] == ["index.html"]
     assert Path("in").is_symlink()
     capsys.readouterr()
-    assert main(["export", "site", run, "--into", "out"]) == 2
+    assert main(["export", "site", run, "--out", "out"]) == 2
     assert "a link leads to" in capsys.readouterr().err
     assert list((tmp_path / "outside").iterdir()) == []
-    assert main(["export", "site", run, "--into", str(tmp_path / "outside")]) == 0, "as it is told to do"
+    assert main(["export", "site", run, "--out", str(tmp_path / "outside")]) == 0, "as it is told to do"

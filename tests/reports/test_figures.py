@@ -40,7 +40,7 @@ def _runs(folder: Path) -> list[Run]:
 
 
 def _view(kind: str, runs: Sequence[Run]) -> PlotView | Chart:
-    return KINDS[kind].view(runs, "Title", None)
+    return KINDS[kind].view(runs, None)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "agreement"])
@@ -85,3 +85,16 @@ def test_what_cannot_be_drawn_is_told(tmp_path: Path) -> None:
         figure("length", runs * 3, ".svg")
     with pytest.raises(EvalwrightError):
         figure("agreement", runs, ".svg")
+    for kind in ("length", "calibration", "agreement"):
+        with pytest.raises(
+            ConfigurationError, match=f"'{kind}' is not drawn by a metric: leave out --metric"
+        ):
+            figure(kind, runs, ".svg", metric="accuracy")
+
+
+@pytest.mark.parametrize("kind", ["scores", "differences", "cost"])
+def test_a_title_of_ones_own_is_drawn(tmp_path: Path, kind: str) -> None:
+    runs = _runs(tmp_path)
+    own = figure(kind, runs, ".svg", "Mine & others")
+    assert b"<dc:title>Mine &amp; others</dc:title>" in own
+    assert b"Mine" not in figure(kind, runs, ".svg")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,32 +13,32 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
-from support.browser import Tab, chromium, open_tab
+from support.browser import IN_BROWSER, Tab, drive
 from support.hostile import HOSTILE
 from support.runs import make_run
 from support.shown import board_html
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
-]
+pytestmark = IN_BROWSER
 
 LABELS = "[...document.querySelectorAll('#board tbody th.head a')].map(a => a.textContent)"
 HEADS = "[...document.querySelectorAll('#board thead th')]"
 
 
-def _page(folder: Path, models: Mapping[str, Sequence[float | None]], **more: Any) -> str:
+def _page(
+    folder: Path, models: Mapping[str, Sequence[float | None]], *, ratings: bool = False, **more: Any
+) -> str:
     runs = [
         make_run(folder, model=model, name=f"run-{i}", scores={"factual": scores, "other": scores}, **more)
         for i, (model, scores) in enumerate(models.items())
     ]
-    return board_html(make_board(runs), runs)
+    return board_html(make_board(runs, ratings=ratings), runs)
 
 
-def _three(folder: Path) -> str:
+def _three(folder: Path, *, ratings: bool = False) -> str:
     return _page(
         folder,
-        {
+        ratings=ratings,
+        models={
             "b/best": [1.0] * 38 + [0.0] * 2,
             "c/middle": [1.0] * 20 + [0.0] * 19 + [None],
             "a/worst": [1.0] * 2 + [0.0] * 38,
@@ -77,12 +76,8 @@ def _served(html: str) -> Iterator[tuple[str, list[str]]]:
 def _in_browser(
     tmp_path: Path, html: str, steps: Callable[[Tab, str], Coroutine[Any, Any, None]]
 ) -> list[str]:
-    async def run(url: str) -> None:
-        async with open_tab(tmp_path / "profile") as tab:
-            await steps(tab, url)
-
     with _served(html) as (url, asked):
-        asyncio.run(run(url))
+        drive(tmp_path, lambda tab: steps(tab, url))
     return asked
 
 
@@ -109,6 +104,31 @@ def test_asks_the_network_for_nothing_but_itself(tmp_path: Path) -> None:
         assert _troubles(tab) == []
 
     assert _in_browser(tmp_path, _three(tmp_path), steps) == ["/board"]
+
+
+# Of each table with drawn intervals: where the axis of its head is, where each bar is, and how far the numbers reach over the model's name.
+DRAWN = """[...document.querySelectorAll('table')].filter((t) => t.querySelector('svg.axis')).map((t) => {
+  const at = (one) => { const box = one.getBoundingClientRect(); return [box.left, box.right]; };
+  const names = [...t.querySelectorAll('tbody .head')].map((one) => at(one)[1]);
+  const numbers = [...t.querySelectorAll('tbody .pair .numbers')].map((one) => at(one)[0]);
+  return {axis: at(t.querySelector('svg.axis')), bars: [...t.querySelectorAll('tbody svg.bar')].map(at), over: Math.max(...names) - Math.min(...numbers)};
+})"""
+
+
+def test_bars_stand_under_their_axis_and_no_name_covers_a_number(tmp_path: Path) -> None:
+    async def steps(tab: Tab, url: str) -> None:
+        for width in (1600, 1280):
+            size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            await tab.send("Emulation.setDeviceMetricsOverride", **size)
+            await tab.open(url)
+            board, ratings = await tab.evaluate(DRAWN)
+            for table in (board, ratings):
+                assert table["bars"] and table["over"] <= 0, (width, table)
+                for bar in table["bars"]:
+                    gap = max(abs(one - other) for one, other in zip(bar, table["axis"], strict=True))
+                    assert gap < 2, (width, table)
+
+    assert _in_browser(tmp_path, _three(tmp_path, ratings=True), steps)
 
 
 def test_sorts_on_click_and_by_keyboard(tmp_path: Path) -> None:

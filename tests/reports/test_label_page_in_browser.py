@@ -7,18 +7,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from evalwright.analysis.judge_validation.drawing import SheetRow
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.reports.labelling import label_html
-from support.browser import Tab, chromium, open_tab
+from support.browser import IN_BROWSER, Tab, drive
 from support.hostile import HOSTILE
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
-]
+pytestmark = IN_BROWSER
 
 TEXT = "document.getElementById('text').value"
 SHOWN = "[...document.querySelectorAll('article')].filter(a => !a.hidden).map(a => a.dataset.row)"
@@ -36,11 +31,7 @@ def in_browser(tmp_path: Path, html: str, steps: Steps) -> None:
     page = tmp_path / "page.html"
     page.write_text(html, encoding="utf-8")
 
-    async def run() -> None:
-        async with open_tab(tmp_path / "profile") as tab:
-            await steps(tab, page.as_uri())
-
-    asyncio.run(run())
+    drive(tmp_path, lambda tab: steps(tab, page.as_uri()))
 
 
 def troubles(tab: Tab) -> list[Any]:

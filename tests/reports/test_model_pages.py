@@ -14,7 +14,7 @@ from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Failure
 from evalwright.reports.model_pages import page_files, write_pages
 from evalwright.runs.reader import Run
-from support.browser import chromium, open_tab
+from support.browser import Tab, chromium, drive
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 from support.shown import board_html
@@ -125,34 +125,33 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
     links = [f"models/{file.name}" for file in own]
     board_page.write_text(board_html(board, runs, links=links), encoding="utf-8")
 
-    async def look() -> None:
-        async with open_tab(tmp_path / "profile") as tab:
-            await tab.open(board_page.as_uri())
-            await tab.evaluate("setTimeout(() => document.querySelector('#board tbody a').click()); 0")
-            for _ in range(600):
-                there = await tab.evaluate("document.readyState === 'complete' ? location.href : ''")
-                if "acme-nova" in there:
-                    break
-                await asyncio.sleep(0.1)
-            assert await tab.evaluate("document.querySelector('h1').textContent") == "acme/nova-pro-v1:0"
-            assert await tab.evaluate("document.querySelectorAll('ul.cards li').length") == 4
-            assert await tab.evaluate("document.querySelector('.back a').href") == board_page.as_uri()
-            for file in files:
-                tab.events.clear()
-                await tab.open(file.as_uri())
-                asked = [p["request"]["url"] for m, p in tab.events if m == "Network.requestWillBeSent"]
-                assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
-                assert "hacked" not in await tab.evaluate("document.title.slice(0, 6)")
-                told = {m for m, _ in tab.events} & {
-                    "Runtime.exceptionThrown",
-                    "Log.entryAdded",
-                    "Page.javascriptDialogOpening",
-                }
-                assert not told
-            await tab.send(
-                "Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True
-            )
-            await tab.open(own[0].as_uri())
-            assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
+    async def look(tab: Tab) -> None:
+        await tab.open(board_page.as_uri())
+        await tab.evaluate("setTimeout(() => document.querySelector('#board tbody a').click()); 0")
+        for _ in range(600):
+            there = await tab.evaluate("document.readyState === 'complete' ? location.href : ''")
+            if "acme-nova" in there:
+                break
+            await asyncio.sleep(0.1)
+        assert await tab.evaluate("document.querySelector('h1').textContent") == "acme/nova-pro-v1:0"
+        assert await tab.evaluate("document.querySelectorAll('ul.cards li').length") == 4
+        assert await tab.evaluate("document.querySelector('.back a').href") == board_page.as_uri()
+        for file in files:
+            tab.events.clear()
+            await tab.open(file.as_uri())
+            asked = [p["request"]["url"] for m, p in tab.events if m == "Network.requestWillBeSent"]
+            assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
+            assert "hacked" not in await tab.evaluate("document.title.slice(0, 6)")
+            told = {m for m, _ in tab.events} & {
+                "Runtime.exceptionThrown",
+                "Log.entryAdded",
+                "Page.javascriptDialogOpening",
+            }
+            assert not told
+        await tab.send(
+            "Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True
+        )
+        await tab.open(own[0].as_uri())
+        assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
 
-    asyncio.run(look())
+    drive(tmp_path, look)

@@ -90,6 +90,14 @@ def test_no_name_is_folded_while_there_is_room(tmp_path: Path) -> None:
     assert len(text.splitlines()) <= 72 and text.splitlines()[-1] == "One is better."
 
 
+@pytest.mark.parametrize("name", ["odd*", "odd~", "odd>"])
+def test_the_end_of_a_tasks_name_is_no_mark_of_a_column(tmp_path: Path, name: str) -> None:
+    made = [
+        make_run(tmp_path, name=run, model=f"demo/{run}", scores={name: STRONG}) for run in ("one", "two")
+    ]
+    assert row_with(terminal(board_summary(make_board(made)), width=80), "Rank")[2:3] == [name]
+
+
 def test_runs_in_short_stand_side_by_side(tmp_path: Path) -> None:
     made = [
         make_run(tmp_path, name=name, model=f"demo/{name}", scores={"a": [1.0, value], "b": [None, None]})

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+from evalwright import aggregate_run, evaluate, score_run
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.runs.reader import list_runs, open_run
 from evalwright.runs.records import record_row
+from support.command import write_questions
 from support.runs import make_run
+
+LINE = b'{"task": "factual", "index": 1, "id": "1", "draw": 0, "input": "x", "targets": [], "scores": {"s": {"value": 1.0}}}'
 
 
 def edited(folder: Path, **changes: Any) -> None:
@@ -75,6 +79,20 @@ def test_verify_detects_a_changed_and_a_missing_file(tmp_path: Path) -> None:
         (b"", "line 2 is not valid JSON"),
         (b"[1, 2]", "line 2 is not a sample record"),
         (b'{"task": "factual"}', "line 2 is not a sample record"),
+        (
+            LINE.replace(b'"index": 1', b'"index": true'),
+            "line 2 is not a sample record: 'index' is true or false",
+        ),
+        (LINE.replace(b'"id": "1"', b'"id": 1'), "line 2 is not a sample record: 'id' is a whole number"),
+        (LINE.replace(b"[]", b"null"), r"line 2 is not a sample record: 'targets' is nothing"),
+        (
+            LINE.replace(b'{"s": {"value": 1.0}}', b'{"s": 1.0}'),
+            "line 2: the score 's' is a number, not a mapping",
+        ),
+        (
+            LINE.replace(b"1.0}", b'1.0, "label": []}'),
+            "line 2: the label of the score 's' is a list, not text",
+        ),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None:
@@ -96,6 +114,9 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None
         ({"tasks": None}, "'tasks' is missing"),
         ({"id": None}, "'id' is missing"),
         ({"samples": []}, "does not name"),
+        ({"roles": "judge"}, "'roles' is text, not object"),
+        ({"tasks": {}}, "'tasks' is a mapping, not array"),
+        ({"usage": []}, "'usage' is a list, not object"),
         ({"samples": {"file": "../other/samples.jsonl", "sha256": ""}}, "does not name"),
         ({"samples": {"file": "/etc/passwd", "sha256": ""}}, "does not name"),
         ({"samples": {"file": "..", "sha256": ""}}, "does not name"),
@@ -126,3 +147,27 @@ def test_runs_are_listed_oldest_first(tmp_path: Path) -> None:
     (tmp_path / "half").mkdir()
     assert [run.id for run in list_runs(tmp_path)] == ["z", "a-too", "b", "a"]
     assert list_runs(None) == list_runs(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("more", [{"evidence": 1}, {"parts": None, "worth": 1}])
+def test_a_score_that_is_none_names_its_line(tmp_path: Path, more: dict[str, Any]) -> None:
+    run = make_run(tmp_path, scores=[1, 0], name="r")
+    path = run.folder / "samples.jsonl"
+    first, *rest = [json.loads(line) for line in path.read_text().splitlines()]
+    first["responses"] = [{"nothing": 1}]
+    path.write_text("".join(json.dumps(row | more) + "\n" for row in [*rest, first]))
+    with pytest.raises(RunError, match="line 2 is not a sample record"):
+        list(run.samples())
+
+
+def test_a_run_without_a_hash_is_scored_and_averaged_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_questions(tmp_path, 2)
+    (run,) = evaluate("questions.yaml", "scripted/echo", name="old")
+    known = run.samples_sha256
+    edited(run.folder, samples={"file": "samples.jsonl", "records": 2})
+    assert open_run(run.folder).samples_sha256 == known
+    assert score_run(run.folder, name="scored").tasks[0].main == run.tasks[0].main
+    assert aggregate_run(open_run(run.folder), level=0.9, name="again").tasks[0].n_samples == 2

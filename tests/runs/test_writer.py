@@ -216,3 +216,10 @@ def test_many_records_stay_out_of_memory(tmp_path: Path) -> None:
         writer.finish({"id": "r"})
     assert peak < 3e6
     assert (tmp_path / "samples.jsonl").read_bytes().count(b"\n") == 4_000
+
+
+def test_two_writers_of_one_process_do_not_meet(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "r") as one, RunWriter(tmp_path / "r") as other:
+        assert len(list((tmp_path / "r").glob("*.partial")) + list((tmp_path / "r").glob(".*.partial"))) >= 2
+        one.discard()
+        other.discard()

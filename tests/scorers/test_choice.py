@@ -54,6 +54,19 @@ OTHERS = [
 ]  # fmt: skip
 
 
+def test_an_option_may_say_that_nothing_can_be_said() -> None:
+    open_one = Sample("s", choices=("Yes", "No", "Cannot be determined"), gold=(2,))
+    for text in ("Cannot be determined", "The answer is (C) Cannot be determined."):
+        assert choice(open_one, Answer(text)).label == "correct"
+    assert isinstance(module.choice(open_one, Answer("I don't know")), Undecided)
+
+
+def test_what_is_denied_where_the_question_denies_is_open() -> None:
+    primes = Sample("s", "Which of these is not prime?", choices=("19", "21", "23"), gold=(1,))
+    assert isinstance(module.choice(primes, Answer("21 is prime, 23 is not.")), Undecided)
+    assert choice(primes, Answer("B) 21")).label == "correct"
+
+
 @pytest.mark.parametrize(("text", "index"), CHOSEN)
 def test_choices_in_text(text: str, index: int) -> None:
     assert extract(text, CITIES)[0] == index

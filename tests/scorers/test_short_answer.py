@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import UNDECIDED
+from evalwright.scorers.match import mentions, read, targets_of
 from scorers.scoring import CORRECT, INCORRECT, NOT_ATTEMPTED, label_of
 from support.bounds import ends
 
@@ -72,10 +73,53 @@ def test_what_is_decided_of_the_cases_is_right() -> None:
         ("==", "!=", "", INCORRECT),
         ("37468000", "Tokyo, 37,468,000", "Which city is the largest, and how many live there?", CORRECT),
         ("x = 7 or x = -7", "x = 7", "Solve x² = 49.", INCORRECT),
+        ("Paris", "It was Paris until the government moved to Lyon.", CAPITAL, UNDECIDED),
+        ("Paris", "Paris is the largest city near Lyon, which is the capital.", CAPITAL, UNDECIDED),
+        ("Paris", 'Some say "Paris is the capital", but this is false.', CAPITAL, UNDECIDED),
+        ("Lima", "Chile hosted the games; Lima came second.", "Which city hosted the games?", UNDECIDED),
+        ("Toni Morrison", "Van Morrison wrote it.", "Who wrote 'Beloved'?", UNDECIDED),
+        ("Alexander Fleming", "Alexander Fleming's assistant", AUTHOR, UNDECIDED),
+        ("Alexander Fleming", "A contemporary of Howard Florey: Alexander Fleming.", AUTHOR, UNDECIDED),
+        (
+            "Valentina Tereshkova",
+            "She was a Soviet cosmonaut.",
+            "Who was the first woman in space?",
+            UNDECIDED,
+        ),
+        ("water", "heavy water", "What is H2O called?", UNDECIDED),
+        ("1. water", "1. Water", "What is H2O called?", CORRECT),
+        ("4.08 trillion", "USD 4.08T", "What is its GDP in US dollars?", CORRECT),
+        ("12", "$12", "What is 15% of 80 dollars?", CORRECT),
+        ("384400", "3.844 × 10^5", "How far is the Moon in km?", CORRECT),
     ],
 )
 def test_what_is_certain_and_what_is_not(targets: str, reply: str, question: str, label: str) -> None:
     assert label_of(targets, reply, question) == label
+
+
+@pytest.mark.parametrize(
+    ("target", "reply", "label"),
+    [
+        ("14:30", "2:30 pm", CORRECT),
+        ("14:30", "It starts at 14.30 Uhr.", CORRECT),
+        ("14:30", "1430 hours", CORRECT),
+        ("14:30", "오후 2시 30분", CORRECT),
+        ("14:30", "14h30", CORRECT),
+        ("14:30", "2:30 am", INCORRECT),
+        ("14:30", "16:00", INCORRECT),
+        ("14:30", "2:30", UNDECIDED),
+        ("14:30", "before 14:30", UNDECIDED),
+        ("14:30", "From 14:30 to 16:00", UNDECIDED),
+        ("14:30", "not at 14:30", UNDECIDED),
+        ("14:30", "I don't know.", NOT_ATTEMPTED),
+        ("07:00", "7:00", CORRECT),
+        ("7 am", "07:00", CORRECT),
+        ("00:15", "12:15 am", CORRECT),
+        ("7:00 pm", "7:00", UNDECIDED),
+    ],
+)
+def test_times_of_day(target: str, reply: str, label: str) -> None:
+    assert label_of(target, reply, "When does it start?") == label
 
 
 def test_what_a_task_says_of_names_counts() -> None:
@@ -183,8 +227,16 @@ def test_no_text_breaks_it(reply: str, target: str, language: str, kind: str) ->
         "one hundred and ",
     ],
 )
-@pytest.mark.parametrize("target", ["Paris", "1984", "5 km", "1 May 1999", "yes"])
+@pytest.mark.parametrize("target", ["Paris", "1984", "5 km", "1 May 1999", "yes", "14:30"])
 def test_long_replies_are_bounded(piece: str, target: str) -> None:
     reply = piece * (100_000 // len(piece))
     with ends():
         label_of(target, reply, language="th")
+
+
+@pytest.mark.parametrize("target", ["กรุงเทพ", "Paris", "東京"])
+def test_a_target_that_is_repeated_without_end_is_looked_for_a_few_times(target: str) -> None:
+    assert (
+        len(mentions(read(target * 2000 if target > "a" else f"{target} " * 2000), targets_of((target,))))
+        <= 60
+    )

@@ -39,7 +39,7 @@ TOLD = frozenset(
 UNTOLD = frozenset(
     [
         "hang", "reset", "truncated", "cut", "html", "garbage", "bad-gzip", "no-usage", "odd-usage",
-        "stream-cut", "stream-garbage", "408", "502", "504", "524", "filtered",
+        "stream-cut", "stream-garbage", "stream-error", "408", "502", "504", "524", "filtered",
     ]
 )  # fmt: skip
 """Billed, and no reply says it."""
@@ -205,6 +205,8 @@ async def _stream(request: web.Request, fate: str, reply: dict[str, Any]) -> web
     events: list[Any] = [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]}]
     if fate == "stream-garbage":
         events.append("{]")
+    elif fate == "stream-error":
+        events.append({"error": {"message": "Overloaded.", "code": 503}})
     elif fate != "stream-cut":
         events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         events.append({"choices": [], "usage": reply["usage"]})

@@ -8,12 +8,13 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -26,6 +27,13 @@ FLAGS = (
 def chromium() -> str | None:
     """The browser's path, None where there is none."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+IN_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
+]
+"""Marks of the tests that need one."""
 
 
 class Tab:
@@ -140,3 +148,24 @@ async def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
             return int(lines[0])
         await asyncio.sleep(0.1)
     raise AssertionError("the browser did not start in half an hour")
+
+
+def drive(folder: Path, steps: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:
+    """Do some steps in a tab of a browser whose profile is in the folder."""
+
+    async def run() -> None:
+        async with open_tab(folder / "profile") as tab:
+            await steps(tab)
+
+    asyncio.run(run())
+
+
+async def until(tab: Tab, expression: str) -> Any:
+    """The value of an expression as soon as it is true."""
+    for _ in range(36_000):
+        if found := await tab.evaluate(expression):
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError(
+        f"{expression} never held; the page says: {await tab.evaluate('document.body.innerText')}"
+    )

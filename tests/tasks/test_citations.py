@@ -122,16 +122,16 @@ def test_names_and_licences_are_text() -> None:
 
 def test_the_command_takes_tasks_files_and_runs(write: Write, tmp_path: Path) -> None:
     write("own.yaml", "task: own_task\ndataset: {rows: [{input: q, target: t}]}\n")
-    done = typed("export", "citations", "gsm8k", "mmlu", "own.yaml", "--output", "cite.tex", folder=tmp_path)
+    done = typed("export", "citations", "gsm8k", "mmlu", "own.yaml", "--into", "cite.tex", folder=tmp_path)
     assert done.code == 0, done.text
     text = (tmp_path / "cite.tex").read_text(encoding="utf-8")
     assert "Written: cite.tex (3 tasks, 1 without a citation)" in done.text
     assert r"gsm8k & MIT & \cite{cobbe2021training} \\" in text
     assert r"own\_task &  & citation missing \\" in text
     assert "\\begin{filecontents*}[overwrite]{cite-citations.bib}" in text and text.count("@inproceedings{hendrycks2021measuring,") == 1  # fmt: skip
-    done = typed("export", "citations", "gsm8k", "--output", "c.bib", folder=tmp_path)
+    done = typed("export", "citations", "gsm8k", "--into", "c.bib", folder=tmp_path)
     assert list(entries_of((tmp_path / "c.bib").read_text())) == ["evalwright", "cobbe2021training"]
-    for wrong in ((), ("no-such-task",), ("gsm8k", "--output", "c.pdf")):
+    for wrong in ((), ("no-such-task",), ("gsm8k", "--into", "c.pdf")):
         assert typed("export", "citations", *wrong, folder=tmp_path).code == 2
 
 

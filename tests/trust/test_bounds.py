@@ -345,3 +345,41 @@ def test_a_row_without_end_is_an_error_that_says_so(
     (own_folder / name).write_text(text % ("x" * (1 << 23)))
     done = typed("tasks", "preview", "questions.yaml")
     assert done.code == 2 and ("2 MiB" in done.err or "field larger" in done.err), done.text
+
+
+@pytest.mark.parametrize(
+    "name, command",
+    [
+        ("questions.yaml", ["tasks", "check", "questions.yaml"]),
+        ("suite.yaml", ["run", "--config", "suite.yaml"]),
+        ("prompt.txt", ["tasks", "preview", "prompted.yaml"]),
+        ("runs/made/run.json", ["runs", "show", "made"]),
+        ("runs/made/samples.jsonl", ["runs", "samples", "made"]),
+    ],
+)
+def test_a_file_that_is_read_whole_and_a_line_have_a_size(
+    own_folder: Path, name: str, command: list[str]
+) -> None:
+    write_questions(own_folder, 1)
+    task = (own_folder / "questions.yaml").read_text()
+    (own_folder / "prompted.yaml").write_text(task.replace('user: "{{ input }}"', "file: prompt.txt"))
+    assert typed("run", "questions.yaml", "--model", "scripted/echo", "--name", "made").code == 0
+    with (own_folder / name).open("wb") as file:
+        file.truncate(1 << 30)  # of nothing: it takes no place on the disk
+    done = typed(*command)
+    assert done.code == 2 and (f"{name}" in done.err or "run 'made'" in done.err) and "MiB" in done.err, (
+        done.text
+    )
+
+
+def test_each_is_bounded(own_folder: Path) -> None:
+    write_questions(own_folder, 1)
+    task = own_folder / "questions.yaml"
+    lists = ", ".join(f"k{place}: [{', '.join('0123456789')}]" for place in range(9))
+    task.write_text(
+        task.read_text().replace(
+            "dataset: questions.jsonl", f"dataset: {{path: questions.jsonl, each: {{{lists}}}}}"
+        )
+    )
+    done = typed("tasks", "check", "questions.yaml")
+    assert done.code == 2 and "more than 20,000 combinations" in done.text, done.text

@@ -84,3 +84,12 @@ def test_a_link_to_another_store_is_not_followed(own_folder: Path, name: str) ->
     assert done.code == 2 and "is not followed" in done.err, done.text
     assert other.read_bytes() == before
     assert typed("run", "questions.yaml", "--model", "scripted/echo", "--home", "other").code == 0
+
+
+def test_what_stands_in_place_of_a_task_file_is_said(own_folder: Path) -> None:
+    os.mkfifo("pipe.yaml")
+    Path("folder.yaml").mkdir()
+    Path("link.yaml").symlink_to("nowhere")
+    for name, says in (("pipe", "no ordinary file"), ("folder", "a folder"), ("link", "leads to no file")):
+        done = typed("tasks", "check", f"{name}.yaml")
+        assert done.code == 2 and says in done.err and "Did you mean" not in done.err, done.text

@@ -199,7 +199,9 @@ def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list
 
 def _stale(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
     for task in run.data["tasks"]:
-        if (now := today.get(task["name"])) is None:
+        now = today.get(task["name"])
+        # Rows that another program recorded are those of a task of ours in name only.
+        if now is None or task["definition"].get("dialect") != now.definition.get("dialect"):
             continue
         if now.version != task["version"]:
             yield task["name"], f"version {task['version']}, now {now.version}"

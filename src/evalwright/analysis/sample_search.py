@@ -77,7 +77,7 @@ def condition(text: str) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record as it is written, with its main score.
+    """A record as it is written, with its main score, by `scorer`.
 
     Where another run is compared, other is that run's mean score of the item, and theirs its first record of it.
     """
@@ -86,6 +86,7 @@ class Found:
     score: float
     other: float = math.nan
     theirs: Mapping[str, Any] = field(default_factory=dict)
+    scorer: str = ""
 
     @property
     def gain(self) -> float:
@@ -132,7 +133,8 @@ class Search:
             names = {*keys_of(row)} - {*_FIELDS}
             seen |= names
             unknown -= names
-            score = _number(row["scores"].get(scorers.get(row["task"], ""), {}).get("value"))
+            scorer = scorers.get(row["task"], "")
+            score = _number(row["scores"].get(scorer, {}).get("value"))
             if self.failed and not (
                 row.get("failure") or row.get("score_failures") or row["outcome"] != "answered"
             ):
@@ -144,9 +146,9 @@ class Search:
             if not all(held.values()):
                 continue
             if flipped is None:
-                yield Found(row, score)
+                yield Found(row, score, scorer=scorer)
             elif (other := flipped.get((row["task"], hashed(row["id"])))) is not None:
-                yield Found(row, score, other)
+                yield Found(row, score, other, scorer=scorer)
         for key in unknown:
             hint = f"There are {', '.join((*_FIELDS, *sorted(seen)))}."
             raise UnknownName("key of a sample", key, (*_FIELDS, *seen), hint)

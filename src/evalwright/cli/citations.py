@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("tasks", nargs=-1, metavar="TASK...")
 @several("--run", "RUN", "The tasks of a run too, with their samples. Repeatable.")
 @option(
-    "--output",
+    "--into output",
     "FILE",
     "Where it is written: .tex for a document that compiles, .bib for the entries alone. Default: the terminal, as .tex.",
 )
@@ -36,6 +36,7 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
 
     A task without an entry is listed as "citation missing". Of a run on BenchHub, each benchmark is a row.
     """
+    from evalwright.analysis.words import counted
     from evalwright.tasks.citations import MISSING, bib_text, tex_document
 
     if not tasks and not run:
@@ -46,7 +47,7 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
     ]
     path = Path(output) if output else None
     if path is not None and path.suffix not in (".tex", ".bib"):
-        raise click.UsageError(f"--output ends in .tex or .bib, not '{path.suffix}'.")
+        raise click.UsageError(f"--into ends in .tex or .bib, not '{path.suffix}'.")
     with failing_as(TaskError, "The citations cannot be put together", ValueError):
         if path is None:
             echo(tex_document(rows).rstrip())
@@ -55,7 +56,7 @@ def citations(tasks: tuple[str, ...], run: tuple[str, ...], output: str | None, 
             write_file(path, bib_text(rows) if path.suffix == ".bib" else tex_document(rows, stem))
     missing = [row for row in rows if not row.entries]
     if path is not None:
-        echo(f"Written: {path} ({len(rows)} tasks, {len(missing)} without a citation)")
+        echo(f"Written: {path} ({counted(len(rows), 'task')}, {len(missing)} without a citation)")
     for row in missing:
         say(f"{MISSING.capitalize()}: {row.name}{f': {row.why}' if row.why else ''}.")
 

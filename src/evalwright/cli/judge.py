@@ -42,7 +42,7 @@ def judge() -> None:
     default="random",
     show_default=True,
 )
-@option("--seed", "", "Fixes which answers are drawn.", type=click.IntRange(0), default=0, show_default=True)
+@option("--seed", "S", "Fixes which answers are drawn. Default: 0.", type=click.IntRange(0), default=0)
 @option("--to", "FILE", "The table to write. Default: RUN.labels.csv here.")
 @option("--page", "FILE", "Write an HTML page to label on, in place of the table (or with --to, as well).")
 @option("--question", "TEXT", "The question on the page. Default: Is the answer right?")

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from evalwright.cli import say
 from evalwright.cli.options import RUNS_FOLDER, flag, opened, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
+from evalwright.reports.text import inert, shorten
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
@@ -48,8 +50,8 @@ def view(runs: tuple[str, ...], html: str | None, port: int | None, title: str |
 
 @click.command("site")
 @click.argument("runs", nargs=-1, required=True)
-@RUNS_FOLDER
-@option("--into", "DIR", "Where the page and its files go.", default="site", show_default=True)
+@option("--out into", "DIR", "Where the page and its files go. Default: site.", default="site")
+@option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
 @TITLE
 def site(runs: tuple[str, ...], into: str, title: str | None, **_: Any) -> None:
     """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked at."""
@@ -123,5 +125,6 @@ def _warn(warnings: Sequence[str]) -> None:
 def _progress(words: str) -> None:
     """How far the work is, in one line of a terminal that is written over."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{words}")
-        sys.stderr.flush()
+        stream = getattr(sys.stderr, "styled", sys.stderr)  # what clears the line is ours; the words are not
+        stream.write(f"\r\x1b[K{shorten(inert(words), get_terminal_size().columns - 1)}")
+        stream.flush()

@@ -39,6 +39,7 @@ class Registry(Generic[Function]):
 
     def register(self, name: str, function: Function) -> Function:
         """Add a function; raises ConfigurationError where its signature does not fit."""
+        self.check_name(name)
         if not name or name != name.strip():
             raise ConfigurationError(
                 f"A {self.kind} needs a name that does not begin or end with a space, not '{name}'."
@@ -47,6 +48,13 @@ class Registry(Generic[Function]):
         self._found[name] = function
         self._registered.add(name)
         return function
+
+    def check_name(self, name: object) -> None:
+        """Raise ConfigurationError for what is no name, as a decorator without brackets has the function there."""
+        if not isinstance(name, str):
+            raise ConfigurationError(
+                f'A {self.kind} is registered under a name: write @{self.kind}("name") above the function.'
+            )
 
     def names(self) -> list[str]:
         """All names, sorted."""

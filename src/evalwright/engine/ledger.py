@@ -4,7 +4,7 @@
 |---|---|
 | a reply whose usage could be read, be it an answer or not | what it says |
 | an answer that does not count what was read, or what was written | an estimate of that, from its size |
-| it timed out, broke after it was sent, came back unreadable, or was stopped; 408, 424, 502, 504, 520, 524 | the estimate |
+| it timed out, broke after it was sent or in the middle of its stream, came back unreadable, or was stopped; 408, 424, 502, 504, 520, 524 | the estimate |
 | a prompt that the provider's filter stopped | the prompt's part of the estimate |
 | no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing: providers bill none of these |
 

@@ -58,7 +58,7 @@ def aggregate_run(
             writer.add(position, record)
         tasks = [_task_record(part) for part in parts.values()]
         rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
-        identity = {"scores": old.data["samples"]["sha256"], "rules": rules}
+        identity = {"scores": old.samples_sha256, "rules": rules}
         tallies = {name: part.tally for name, part in parts.items()}
         made = new.finish(writer, tasks, tallies, identity, usage=Counts().as_dict())
     keep_scores(made, {name: part.tally.table() for name, part in parts.items()})

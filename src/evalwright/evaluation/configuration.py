@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -148,7 +148,7 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
     None is like a setting that is not given. Raises UnknownName, and ConfigurationError for a value of another kind.
     """
-    known = [one.name for one in fields(Configuration)]
+    known = [one for one in (*TEXTS, *KINDS) if one != "common"]
     out: dict[str, Any] = {}
     for key, value in given.items():
         if key not in known:

@@ -61,7 +61,7 @@ class Derived:
 
         identity: what it is made of.
         """
-        old, digest = self.old, self.old.data["samples"]["sha256"]
+        old, digest = self.old, self.old.samples_sha256
         stopping = old.data.get("stopping")
         noted = [with_noted_intervals(task, stopping) for task in tasks]
         groups = group_records(noted, old.data["configuration"], lambda task: tallies[task].table())

@@ -300,8 +300,9 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
 
 
 def _same(task: Task, other: Task) -> bool:
-    """Whether two names of another framework stand for one task."""
-    return dialect_of(task.definition) is not None and task.definition == other.definition
+    """Whether two names of another framework stand for one task, whatever sets they are named through."""
+    own, before = ({**one.definition, "set": "", "left_out": []} for one in (task, other))
+    return dialect_of(task.definition) is not None and own == before
 
 
 def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:

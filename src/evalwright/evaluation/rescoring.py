@@ -249,7 +249,7 @@ async def _score(
                 writer,
                 tasks,
                 tallies,
-                {"answers": old.data["samples"]["sha256"], "rules": rules},
+                {"answers": old.samples_sha256, "rules": rules},
                 roles=_described(old, bound, models),
                 configuration=_configuration(old, specs),
                 environment=environment(),

@@ -53,6 +53,7 @@ from evalwright.models.local.cluster import Cluster, On
 from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
+from evalwright.tasks.yaml_files import kind_of
 from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
@@ -416,7 +417,12 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
     answer: Answer | None = None
     failure: Failure | None = None
     try:
-        answer = await task.strategy(sample, ask, draw)
+        made: object = await task.strategy(sample, ask, draw)
+        if isinstance(made, Answer):
+            answer = made
+        else:
+            why = f"it gave {kind_of(made)}, not an Answer"
+            failure = Failure("strategy error", "task", f"The strategy of '{task.name}' is wrong: {why}")
     except RequestFailed as error:
         failure = error.failure
     except EvalwrightError:
@@ -484,7 +490,7 @@ async def score_answer(
             failures[scorer.name] = error.failure
         except (ConfigurationError, StoreError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
         if exchanges is not None and judges.exchanges:
             exchanges[scorer.name] = judges.exchanges

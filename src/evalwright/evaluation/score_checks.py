@@ -25,6 +25,10 @@ def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] 
     who = f"The scorer '{scorer}' on the item '{item}'"
     if not isinstance(score, Score):
         raise ScoringError(f"{who} must give a Score, not {type(score).__name__}.")
+    if not (isinstance(score.label, str) and isinstance(score.explanation, str)):
+        raise ScoringError(f"{who}: the score's label and explanation must be text.")
+    if hasattr(score.value, "dtype"):  # a number of numpy
+        score = replace(score, value=float(score.value))
     for name, part in (("value", score.value), *score.parts.items()):
         if not isinstance(part, (int, float)) or not abs(part) <= _MOST:
             raise ScoringError(

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import iscoroutinefunction
 from math import nan
 from pathlib import Path
 from pkgutil import resolve_name
@@ -127,7 +128,7 @@ Function = TypeVar("Function", bound=MetricFunction)
 
 
 def _check(name: str, function: MetricFunction) -> None:
-    if positional_count(function) != 1:
+    if positional_count(function) != 1 or iscoroutinefunction(function):
         raise ConfigurationError(
             f"The metric '{name}' must have the form `def f(column, *, options) -> Estimate`."
         )
@@ -140,6 +141,7 @@ registry: Registry[MetricFunction] = Registry(
 
 def metric(name: str) -> Callable[[Function], Function]:
     """Register a metric `def f(column, *, option=default) -> Estimate` under `name`."""
+    registry.check_name(name)
 
     def register(function: Function) -> Function:
         registry.register(name, function)
@@ -246,9 +248,12 @@ def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None)
     given = dict(options or {})
     check_options(kind, given)
     try:
-        return registry.get(kind)(column, **given)
+        found = registry.get(kind)(column, **given)
     except ValueError as error:
         raise ConfigurationError(f"The metric '{kind}' cannot be computed: {error}.") from error
+    if not isinstance(found, Estimate):
+        raise ConfigurationError(f"The metric '{kind}' must give an Estimate, not {type(found).__name__}.")
+    return found
 
 
 def nothing_scored(column: Column, level: float, why: str = "no interval: nothing was scored") -> Estimate:

@@ -58,6 +58,10 @@ def _check(provider: str, backend: Callable[..., Model]) -> None:
             f"The backend '{provider}' ({backend.__name__}) must derive from RemoteModel (async def answer) or "
             f"LocalModel (def answer_batch)."
         )
+    answer = getattr(backend, "answer", None)
+    remote = inspect.isclass(backend) and issubclass(backend, RemoteModel) and inspect.isfunction(answer)
+    if remote and not inspect.iscoroutinefunction(answer):
+        raise ConfigurationError(f"The backend '{provider}' must have `async def answer(self, request)`.")
     if inspect.isabstract(backend):
         missing = ", ".join(sorted(getattr(backend, "__abstractmethods__", ())))
         raise ConfigurationError(f"The backend '{provider}' does not define: {missing}.")
@@ -146,6 +150,10 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
         _check_arguments(provider, given)
     made = backend(rest, **given)
     made.name = name
+    if not hasattr(made, "abilities"):
+        raise ConfigurationError(
+            f"The backend '{provider}' must say what it can do: set `self.abilities = frozenset({{\"generate\"}})` in __init__."
+        )
     if named is not None:
         if not str(named).strip():
             raise ConfigurationError(

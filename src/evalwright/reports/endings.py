@@ -114,7 +114,7 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
         if row is None:
             break
         failures = [row.get("failure"), *row.get("score_failures", {}).values()]
-        for failure in (Failure(**one) for one in failures if one):
+        for failure in (Failure(one["kind"], one["party"], one["message"]) for one in failures if one):
             if failure.label in missing:
                 missing.discard(failure.label)
                 found[failure.label] = failure.message

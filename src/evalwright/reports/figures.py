@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -58,7 +58,6 @@ class Series:
 class Chart:
     """ticks: (place, label) of the horizontal axis, where they are no plain numbers. diagonal: draw where x and y are the same."""
 
-    title: str
     subtitle: str
     x_title: str
     y_title: str
@@ -66,6 +65,7 @@ class Chart:
     notes: tuple[str, ...] = ()
     ticks: tuple[tuple[float, str], ...] = ()
     diagonal: bool = False
+    title: str = ""
 
 
 def figure(kind: str, runs: Sequence[Run], suffix: str, title: str = "", metric: str | None = None) -> bytes:
@@ -74,18 +74,22 @@ def figure(kind: str, runs: Sequence[Run], suffix: str, title: str = "", metric:
     Raises UnknownName for a kind that there is not, ConfigurationError where the runs have nothing to draw, MissingExtra.
     """
     check_known("figure", [kind], KINDS)
-    view = KINDS[kind].view(runs, title or KINDS[kind].title, metric)
+    found = KINDS[kind]
+    if metric and not found.by_metric:
+        raise ConfigurationError(f"The figure '{kind}' is not drawn by a metric: leave out --metric.")
+    view = found.view(runs, metric)
+    view = replace(view, title=inert(title) or view.title or found.title)
     return draw_plot(view, suffix) if isinstance(view, PlotView) else draw_chart(view, suffix)
 
 
 # -- what is drawn --------------------------------------------------------------------------------------------------------
 
 
-def _scores(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:
-    return plot_view(make_board(runs, metric), title, best=len(runs))
+def _scores(runs: Sequence[Run], metric: str | None) -> PlotView:
+    return plot_view(make_board(runs, metric), "", best=len(runs))
 
 
-def _differences(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:
+def _differences(runs: Sequence[Run], metric: str | None) -> PlotView:
     from evalwright.reports.results import picture
 
     if len(runs) < 2:
@@ -94,13 +98,13 @@ def _differences(runs: Sequence[Run], title: str, metric: str | None) -> PlotVie
     return picture(found).view
 
 
-def _agreement(runs: Sequence[Run], title: str, metric: str | None) -> PlotView:
+def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
     """A bar for each pair of judges: how often their verdicts are the same."""
     found = judges_agreement(list(runs))
     rows = [score_bar(f"{one.a} and {one.b}", one.raw, "points") for one in found.pairs]
     notes = (f"{numbers.counted(found.n, 'answer')} with two verdicts or more.",)
     return PlotView(
-        inert(title), "same verdict, % of the answers that both judged", tuple(rows), False, True, True, notes
+        "", "same verdict, % of the answers that both judged", tuple(rows), False, True, True, notes
     )
 
 
@@ -118,7 +122,7 @@ def _headline(runs: Sequence[Run], metric: str | None) -> tuple[str, list[tuple[
 def _points(x_title: str, x: Callable[[Run], float | None], without: str) -> Callable[..., Chart]:
     """A chart with a point for each run at what `x` says of it. without: what a run may lack, for a note."""
 
-    def view(runs: Sequence[Run], title: str, metric: str | None) -> Chart:
+    def view(runs: Sequence[Run], metric: str | None) -> Chart:
         y_title, found, scale = _headline(runs, metric)
         series, lacking = [], []
         for run, label, one in found:
@@ -132,9 +136,7 @@ def _points(x_title: str, x: Callable[[Run], float | None], without: str) -> Cal
             raise ConfigurationError(f"There is nothing to plot: no run has {without}.")
         notes = [f"Without {without}: {', '.join(lacking)}."] if lacking else []
         ticks = _days([one.points[0].x for one in series]) if x is _day else ()
-        return Chart(
-            inert(title), f"95% intervals; {x_title}", x_title, y_title, tuple(series), tuple(notes), ticks
-        )
+        return Chart(f"95% intervals; {x_title}", x_title, y_title, tuple(series), tuple(notes), ticks)
 
     return view
 
@@ -166,9 +168,7 @@ def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     return tuple((float(day), (date.min + timedelta(days=day - 1)).isoformat()) for day in days)
 
 
-def _lines(
-    runs: Sequence[Run], title: str, made: Callable[[Run, str], Iterator[Series]], **more: Any
-) -> Chart:
+def _lines(runs: Sequence[Run], made: Callable[[Run, str], Iterator[Series]], **more: Any) -> Chart:
     if len(runs) > MOST_LINES:
         raise ConfigurationError(
             f"At most {MOST_LINES} runs can be distinguished in this figure: name fewer than {len(runs)}."
@@ -178,10 +178,10 @@ def _lines(
     )
     if not series:
         raise ConfigurationError("There is nothing to plot: the runs have no answers with a score.")
-    return Chart(title=inert(title), series=series, **more)
+    return Chart(series=series, **more)
 
 
-def _length(runs: Sequence[Run], title: str, metric: str | None) -> Chart:
+def _length(runs: Sequence[Run], metric: str | None) -> Chart:
     """A line for each run and task: the mean score in each quarter of its answers, by length."""
 
     def made(run: Run, label: str) -> Iterator[Series]:
@@ -199,10 +199,10 @@ def _length(runs: Sequence[Run], title: str, metric: str | None) -> Chart:
 
     ticks = ((1.0, "shortest"), (2.0, "second"), (3.0, "third"), (4.0, "longest"))
     words = {"x_title": "quarters of the answers, by length", "y_title": "mean score"}
-    return _lines(runs, title, made, subtitle="mean score with its 95% interval", ticks=ticks, **words)
+    return _lines(runs, made, subtitle="mean score with its 95% interval", ticks=ticks, **words)
 
 
-def _calibration(runs: Sequence[Run], title: str, metric: str | None) -> Chart:
+def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
     """A line for each run and task: how often answers are right, by how sure the model is of them."""
 
     def made(run: Run, label: str) -> Iterator[Series]:
@@ -221,16 +221,20 @@ def _calibration(runs: Sequence[Run], title: str, metric: str | None) -> Chart:
     notes = ("On the diagonal a model is right as often as it is sure; below it, it is too sure.",)
     words = {"x_title": "confidence, %", "y_title": "right, %"}
     said = f"{BINS} groups of equal size, with 95% intervals"
-    return _lines(runs, title, made, subtitle=said, notes=notes, diagonal=True, **words)
+    return _lines(runs, made, subtitle=said, notes=notes, diagonal=True, **words)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of figure. about: what it shows, for lists."""
+    """A kind of figure. about: what it shows, for lists; view: of runs and the metric that is shown, where it is drawn by one.
+
+    title: where neither the view nor the person has another.
+    """
 
     title: str
     about: str
-    view: Callable[[Sequence[Run], str, str | None], PlotView | Chart]
+    view: Callable[[Sequence[Run], str | None], PlotView | Chart]
+    by_metric: bool = True
 
 
 KINDS: Mapping[str, Kind] = {
@@ -239,9 +243,9 @@ KINDS: Mapping[str, Kind] = {
     "cost": Kind("Score and cost", "score against cost", _points("US dollars for 1,000 items", _cost, "a known cost")),
     "latency": Kind("Score and time", "score against time", _points("median seconds of an answer", _seconds, "measured times")),
     "date": Kind("Scores over time", "score against the run's day", _points("day of the run", _day, "a date")),
-    "length": Kind("Score and length", "score by the length of the answers", _length),
-    "calibration": Kind("Calibration", "how often confident answers are right", _calibration),
-    "agreement": Kind("Agreement of judges", "how often judges' verdicts are the same", _agreement),
+    "length": Kind("Score and length", "score by the length of the answers", _length, False),
+    "calibration": Kind("Calibration", "how often confident answers are right", _calibration, False),
+    "agreement": Kind("Agreement of judges", "how often judges' verdicts are the same", _agreement, False),
 }  # fmt: skip
 
 

@@ -259,7 +259,7 @@ def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
     data = run.data
     kept = {key: data[key] for key in ("started", "seconds", "hardware") if key in data}
     other = {} if data["environment"] == environment else {"environment": data["environment"]}
-    return {"run": run.id, "samples_sha256": data["samples"]["sha256"], **kept, **other}
+    return {"run": run.id, "samples_sha256": run.samples_sha256, **kept, **other}
 
 
 def _sum(values: Sequence[Any]) -> Any:

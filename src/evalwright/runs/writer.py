@@ -18,6 +18,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -50,8 +51,8 @@ class RunWriter:
 
     def __init__(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
         self.folder = folder
-        # The process id keeps two processes apart that make the same run at the same time.
-        self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.partial"
+        # Two processes, or two threads of one, may make the same run at the same time.
+        self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
         self._sorted = self._partial.with_suffix(".sorted")
         self._about = self._partial.with_suffix(ABOUT)
         self._keys: array[int] = array("q")
@@ -153,6 +154,7 @@ def slug(text: str) -> str:
     return kept.strip(".-") or "run"
 
 
+_writers = count()
 _LONGEST_NAME = 200
 """Bytes: file systems end at 255, and a model's name, a shard's number or a process's may follow."""
 

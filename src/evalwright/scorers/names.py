@@ -343,6 +343,8 @@ class Names:
         if content and more & self.asked - _ASKING and self._names(reading, one.end, end):
             return "another clause says more of the question"
         before, mine = tokens[:first], self._shared(tokens[first:last])
+        if content and not mine and self._shared(before) and self._content(before):
+            return "the target in a later clause"
         noun = reading.cased[one.end - 1][:1].islower()
         aside = noun and self._content(before) and self._takes_up(before) and mine <= self._shared(before)
         return (

@@ -25,6 +25,7 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 _CONCLUDES = pattern("concludes")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
+_ODDS = re.compile(r"\d\s(?:in|out of|von|zu|sur|su|de cada|en|z|из)\s\d")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
@@ -265,7 +266,8 @@ class Numbers:
         ) and (state == "right" or not self._in_passing(text, one)):
             if state == "right":
                 return correct(f"{shown} is the target number")
-            if not re.search(r"\d\s?/\s?\d", shown):
+            odds = _ODDS.search(text) and any(goal.value < 1 for goal in self.goals)
+            if not odds and not re.search(r"\d\s?/\s?\d", shown):
                 return incorrect(f"{shown} is another number")
         return undecided(f"{shown}, and words that may say what else it counts")
 

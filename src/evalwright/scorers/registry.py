@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound=ScorerFunction)
 def _check(name: str, function: ScorerFunction) -> None:
     asynchronous = inspect.iscoroutinefunction(function)
     wanted = 3 if asynchronous else 2
-    if positional_count(function) != wanted:
+    if positional_count(function) != wanted or inspect.isgeneratorfunction(function):
         form = (
             "async def f(sample, answer, ask, *, options)"
             if asynchronous
@@ -89,6 +89,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
     files. A NoScore says that the scorer has nothing to say of this answer, Undecided that its rules cannot say. Raises ConfigurationError where
     the form does not fit. A parameter named `role` names the model it asks, one named `judges` a list of them.
     """
+    registry.check_name(name)
 
     def register(function: Function) -> Function:
         registry.register(name, function)

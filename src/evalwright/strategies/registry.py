@@ -120,6 +120,7 @@ def strategy(name: str, *, needs: Collection[Ability] = _GENERATES) -> Callable[
     needs: what the model under test must be able to do. A parameter named `role` names another model that it asks. Raises
     ConfigurationError where the form does not fit.
     """
+    registry.check_name(name)
 
     def register(function: Function) -> Function:
         registry.register(name, function)

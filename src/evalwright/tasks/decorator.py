@@ -107,10 +107,14 @@ def from_entry_point(name: str) -> Registered | None:
 
 
 def _check(name: str, function: TaskFunction) -> None:
+    if callable(name):
+        raise ConfigurationError('A task is registered under a name: write @task("name").')
     if not is_name(name):
         raise ConfigurationError(f"'{name}' cannot be the name of a task: {RULE}.")
     if not callable(function):
         raise ConfigurationError(f"The task '{name}' must be a function, not {type(function).__name__}.")
+    if inspect.iscoroutinefunction(function):
+        raise ConfigurationError(f"The task '{name}' must be made by a plain function, not by `async def`.")
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name != "chat" and parameter.default is parameter.empty:
             raise ConfigurationError(

@@ -21,7 +21,7 @@ from evalwright.statistics import Estimate
 from evalwright.tasks.entry_points import offered
 
 DIALECTS = {
-    "lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT",
+    "lm-eval": "evalwright.compat.lm_eval.tasks",
     "sea-helm": "evalwright.compat.sea_helm",
 }
 """The dialects that come with the package: name -> "module:object"."""

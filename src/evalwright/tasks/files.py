@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +58,7 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     if target.is_file() and target.stat().st_size == len(data) and target.read_bytes() == data:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_native_id()}.tmp")
     temporary.unlink(missing_ok=True)
     try:
         with open_private(temporary, "xb") if private else temporary.open("xb") as out:

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -250,7 +250,7 @@ def kind_of(value: object) -> str:
             return words
     if isinstance(value, Mapping):
         return "a mapping"
-    return "a list" if isinstance(value, Collection) else f"an object of '{type(value).__name__}'"
+    return "a list" if isinstance(value, list | tuple | set) else f"an object of '{type(value).__name__}'"
 
 
 def plain(value: Any) -> Any:

@@ -111,6 +111,7 @@ def test_numbers_without_samples_are_kept_as_published(tmp_path: Path) -> None:
     [
         ({"model_info": 3}, "no aggregate"),
         ({"evaluation_results": []}, "no aggregate"),
+        ({"eval_library": 10**400}, "a number of 401 digits"),
         ({"evaluation_results": [{}]}, "'evaluation_name' must be text, not missing"),
         (
             {"evaluation_results": [{"evaluation_name": "x", "source_data": {}, "metric_config": {}, "score_details": {"score": "1"}}]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,23 @@ def test_a_csv_that_is_none(tmp_path: Path, text: str, says: str) -> None:
         import_hhem(tmp_path / "output", tmp_path / "runs", articles=csv)
     with pytest.raises(RunError, match="cannot be read"):
         import_hhem(tmp_path / "output", tmp_path / "runs", articles=tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("judgment_date", "x", "must be a date such as 2026-01-31"),
+        ("judgment_date", 1.5, "must be a date such as 2026-01-31"),
+        ("judgment_date", {}, "must be a date such as 2026-01-31"),
+        ("hhem_version", [], "must be text"),
+        ("hhem_version", True, "must be text"),
+    ],
+)
+def test_a_date_that_is_none_makes_no_judgment_of_its_own(
+    tmp_path: Path, key: str, value: object, says: str
+) -> None:
+    folder = Model("acme/m").write(tmp_path / "output", lines_of([0.9, 0.1]))
+    rows = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    write(folder / "judgments.jsonl", [rows[0], {**rows[1], key: value}])
+    with pytest.raises(RunError, match=f"line 2: '{key}' {says}"):
+        import_hhem(tmp_path / "output", tmp_path / "runs")

@@ -55,6 +55,17 @@ def test_totals_are_those_of_its_own_results() -> None:
     assert found["sea-helm:all"] == pytest.approx(recorded["total"])
 
 
+def test_what_a_run_lacks_is_said() -> None:
+    folder = write_results(Path("out"), "acme/tiny", ["AABBAB", "AABBBA"])
+    for path in [*folder.glob("run_0/inferences/id/colours/*"), *folder.glob("run_1/results/*.json")]:
+        path.unlink()
+    ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
+    notes = run.data["configuration"]["imported"]["notes"]
+    assert f"{ID}: run 0 has 0 of 6 answers; what is there counts" in notes
+    assert f"{ID}: run 1 has no results; what is there counts" in notes
+    assert run.task(ID).metrics[0].estimate.value == 100
+
+
 def test_what_raised_and_what_had_no_reply_has_failed() -> None:
     write_results(Path("out"), "acme/tiny", ["AAB-AB"], raised=[0])
     ((run,), _) = import_sea_helm(Path("out"), Path("runs"))

@@ -280,3 +280,46 @@ def ended(status: Path) -> bool:
         return "State:\tZ" in status.read_text()
     except OSError:
         return True
+
+
+HELD = """
+import numpy as np
+from src.metrics.seahelm_metric import SeaHelmMetric
+
+class Held(SeaHelmMetric):
+    regex_string = "(B)?"
+
+    def evaluate_responses(self, drop_error_response=True):
+        self.drop_error_responses()
+        self.replace_error_responses("none")
+        self.postprocess_responses()
+        said = self.dataloader.dataframe[self.postprocessed_response_column]
+        return {self.task: {"normalized_held": np.float64(25), "counts": np.array([len(said)])}}
+
+    def extract_response(self, response):
+        return super().extract_response(response, return_original_response_on_failure=False)
+
+class Tuple(Held):
+    def evaluate_responses(self):
+        return {self.task: (1, 2)}
+"""
+
+
+def test_what_classes_are_written_against_is_there(
+    root: Path, own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    write(root / "seahelm_tasks" / "mine" / "metric.py", HELD)
+    for name, code in (("Held", 0), ("Tuple", 1)):
+        change = {"mine": {"metric_class": name, "metric": "normalized_held"}}
+        write(root / "seahelm_tasks" / "zz" / "config.yaml", change)
+        foreign.end_workers()
+        assert run(root, "-M", "text=x", "--trust", str(root), "--name", name) == code
+    data = json.loads((own_folder / "runs" / "Held" / "run.json").read_text())
+    assert [one["value"] for one in data["tasks"][0]["metrics"]] == [0.25, 0.25]
+    first = json.loads((own_folder / "runs" / "Tuple" / "samples.jsonl").read_text().splitlines()[0])
+    assert "it gives a tuple, and no number 'normalized_held'" in json.dumps(first["score_failures"])
+
+
+def test_images_come_over_as_bytes() -> None:
+    assert json.loads(json.dumps([b"\x89PNG"], default=foreign._plain)) == ["iVBORw=="]

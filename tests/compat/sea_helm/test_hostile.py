@@ -259,6 +259,22 @@ def test_a_template_that_multiplies_a_long_text_is_stopped_before_it_is_made() -
         render("{question}" * 1_000_000, {"question": "x" * 1_000_000}, "The `task_template`")
 
 
+def test_rows_that_are_missing_or_there_twice_are_said(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_results(own_folder / "results", "acme/tiny", ["AABBAB", "AABBAB"])
+    (file,) = folder.glob("run_1/inferences/id/colours/*_id.jsonl")
+    text = file.read_text()
+    count = len(text.splitlines())
+    for name, written, says in (
+        ("none", "", f"run 1 lacks {count} of {count} samples"),
+        ("twice", text * 2, f"{2 * count} rows share their id"),
+    ):
+        file.write_text(written)
+        assert main(["import", "sea-helm", "results", "--name", name]) == 0
+        assert says in " ".join(capsys.readouterr().out.split())
+
+
 def test_results_that_are_links_out_of_their_folder_are_not_read(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -197,7 +197,7 @@ def test_a_row_without_its_picture_is_a_failed_sample(
     for row in [*rows, unnamed]:
         with pytest.raises(DatasetError, match=f"The row '{row['id']}' lacks a picture"):
             conversation(task, row)
-    raw = {"question": "q", "gt_answer": "1", "category": "c", "subcategory": "s", "image": None}
+    blind = {"question": "q", "gt_answer": "1", "category": "c", "subcategory": "s", "image": None}
     for name, images in (("hallusionbench", []), ("hallusionbench_image", [""])):
-        rows, _ = _rows(monkeypatch, tmp_path, "HallusionBenchDataloader", name, "en", raw)
+        rows, _ = _rows(monkeypatch, tmp_path, "HallusionBenchDataloader", name, "en", blind)
         assert rows[0]["images"] == images

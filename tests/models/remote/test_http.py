@@ -555,6 +555,18 @@ def test_a_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(go())
 
 
+def test_a_proxy_that_is_not_there_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:  # bound and not listening: nobody else gets the port
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("HTTP_PROXY", f"http://me:pr0xyS3cret@127.0.0.1:{port}")
+        with pytest.raises(
+            ConnectionFailed, match=rf"the proxy 127.0.0.1:{port} on the way to api\.example\.com"
+        ) as caught:
+            asyncio.run(HttpClient("http://api.example.com/v1").send(POST))
+    assert "pr0xyS3cret" not in str(caught.value) and not caught.value.taken
+
+
 def test_which_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proxy_for("https://api.example.com/v1") is None
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")

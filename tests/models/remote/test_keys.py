@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evalwright.core import secrets
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import MASKED, mask, mask_message, remember
+from evalwright.models.registry import open_model
 from evalwright.models.remote.keys import Secret, find_key, is_local, read_env_file
 from support.tables import rows
 
@@ -118,6 +119,16 @@ def test_mask_leaves_words_alone() -> None:
         Secret(word)
     text = "The test found none; the queue is EMPTY. Use scikit-learn, risk-averse, task_name."
     assert mask(text) == mask_message(text) == text
+
+
+@pytest.mark.parametrize("name", ["openai/m", "vllm/m", "litellm/openai/m"])
+def test_a_key_in_the_place_of_its_variables_name_is_not_repeated(name: str) -> None:
+    if name.startswith("litellm"):
+        pytest.importorskip("litellm")
+    key = "sk-proj-0123456789abcdef"
+    with pytest.raises(ConfigurationError, match="name of the environment variable") as caught:
+        open_model(name, {"api_key_env": key})
+    assert key not in str(caught.value)
 
 
 @pytest.mark.parametrize(("url", "local"), rows(__file__, "local"))

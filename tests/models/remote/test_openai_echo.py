@@ -85,6 +85,12 @@ def test_greedy_is_told_from_the_best_of_each_place() -> None:
         ({"tokens": ["?", "?"], "token_logprobs": [None, -1.0], "text_offset": [0, 900]}, BadReply),
         ({"tokens": ["?", "?"], "token_logprobs": [None, -1.0], "text_offset": ["0", "1"]}, BadReply),
         ({"tokens": [], "token_logprobs": []}, BadReply),
+        # Tokens that end before the text does.
+        ({"tokens": ["a", " "], "token_logprobs": [None, -1.0], "text_offset": [0, 1]}, BadReply),
+        (
+            {"tokens": ["<s>", "a", " "], "token_logprobs": [None, -1.0, -1.0], "text_offset": [0, 0, 1]},
+            BadReply,
+        ),
     ],
 )
 def test_a_reply_without_what_is_needed(block: Any, error: type[BadReply]) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from evalwright.reports.explorer.following import Follower
 from evalwright.reports.explorer.page import write_page, write_site
@@ -16,14 +13,11 @@ from evalwright.reports.explorer.server import Server
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import RunWriter
 from reports.explorer.test_following import ABOUT, record
-from support.browser import Tab, chromium, open_tab
+from support.browser import IN_BROWSER, Tab, drive
 from support.hostile import HOSTILE
 from support.runs import make_run, rewrite
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
-]
+pytestmark = IN_BROWSER
 
 QUESTION = "What is the capital of the country whose king wrote ไทย 中文 \U0001f600? " * 2
 TEXTS = (
@@ -115,24 +109,23 @@ def test_records_filters_and_searches_are_those_of_the_run(tmp_path: Path) -> No
     rows = list(run.rows())
     write_page([run], tmp_path / "page.html", title="odd", progress=lambda _: None)
 
-    async def steps() -> None:
-        async with open_tab(tmp_path / "profile") as tab:
-            await tab.open((tmp_path / "page.html").as_uri())
-            assert await ask(tab, RECORDS) == rows
-            wanted = [p for p in range(300) if p % 3 and 50 <= p <= 200 and p % 2]
-            assert await ask(tab, CHOSEN) == wanted
-            assert await ask(tab, SORTED) == [*range(299, 0, -1), 0]
-            assert await ask(tab, searched('"quoted phrase" HERE')) == having(rows, "quoted phrase", "here")
-            assert await ask(tab, searched("中文 คงไม่มี")) == []
-            for word in ("Capital", "<script>", "e\u0301", "\\", "separator", "299", "\ud800"):
-                found = await ask(tab, searched(word))
-                assert found == having(rows, word), word
-                assert found, word
-            assert not [
-                event for event in tab.events if event[0] in ("Runtime.exceptionThrown", "Log.entryAdded")
-            ]
+    async def steps(tab: Tab) -> None:
+        await tab.open((tmp_path / "page.html").as_uri())
+        assert await ask(tab, RECORDS) == rows
+        wanted = [p for p in range(300) if p % 3 and 50 <= p <= 200 and p % 2]
+        assert await ask(tab, CHOSEN) == wanted
+        assert await ask(tab, SORTED) == [*range(299, 0, -1), 0]
+        assert await ask(tab, searched('"quoted phrase" HERE')) == having(rows, "quoted phrase", "here")
+        assert await ask(tab, searched("中文 คงไม่มี")) == []
+        for word in ("Capital", "<script>", "e\u0301", "\\", "separator", "299", "\ud800"):
+            found = await ask(tab, searched(word))
+            assert found == having(rows, word), word
+            assert found, word
+        assert not [
+            event for event in tab.events if event[0] in ("Runtime.exceptionThrown", "Log.entryAdded")
+        ]
 
-    asyncio.run(steps())
+    drive(tmp_path, steps)
 
 
 def test_a_site_and_a_server_give_the_same_and_what_grows_is_seen(tmp_path: Path) -> None:
@@ -148,29 +141,28 @@ def test_a_site_and_a_server_give_the_same_and_what_grows_is_seen(tmp_path: Path
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}).start()
         follower.start()
 
-        async def steps() -> None:
-            async with open_tab(tmp_path / "profile") as tab:
-                await tab.open(server.url)
-                grown = "const run = await data.run('1'); return JSON.stringify([data.catalog.runs[1].state, run.size, run.id(run.size - 1)]);"
-                complete = (
-                    "while ((await data.run('0')).size < 300) await new Promise((go) => setTimeout(go, 50));"
-                )
-                assert await ask(tab, complete + RECORDS) == rows
-                assert await ask(tab, grown) == ["running", 1, "item-0"]
-                writer.add(1, record(1))
-                writer.show()
-                more = "while ((await data.run('1')).size < 2) await new Promise((go) => setTimeout(go, 50));"
-                assert await ask(tab, more + grown) == ["running", 2, "item-1"]
-                writer.discard()
-                ended = "while (data.catalog.runs[1].state === 'running') await new Promise((go) => setTimeout(go, 50));"
-                assert await ask(tab, ended + grown) == ["stopped", 2, "item-1"]
-                server.shutdown()
-                server.server_close()
-                gone = "while (data.catalog.live) await new Promise((go) => setTimeout(go, 50)); return JSON.stringify(1);"
-                assert await ask(tab, gone) == 1
+        async def steps(tab: Tab) -> None:
+            await tab.open(server.url)
+            grown = "const run = await data.run('1'); return JSON.stringify([data.catalog.runs[1].state, run.size, run.id(run.size - 1)]);"
+            complete = (
+                "while ((await data.run('0')).size < 300) await new Promise((go) => setTimeout(go, 50));"
+            )
+            assert await ask(tab, complete + RECORDS) == rows
+            assert await ask(tab, grown) == ["running", 1, "item-0"]
+            writer.add(1, record(1))
+            writer.show()
+            more = "while ((await data.run('1')).size < 2) await new Promise((go) => setTimeout(go, 50));"
+            assert await ask(tab, more + grown) == ["running", 2, "item-1"]
+            writer.discard()
+            ended = "while (data.catalog.runs[1].state === 'running') await new Promise((go) => setTimeout(go, 50));"
+            assert await ask(tab, ended + grown) == ["stopped", 2, "item-1"]
+            server.shutdown()
+            server.server_close()
+            gone = "while (data.catalog.live) await new Promise((go) => setTimeout(go, 50)); return JSON.stringify(1);"
+            assert await ask(tab, gone) == 1
 
         try:
-            asyncio.run(steps())
+            drive(tmp_path, steps)
         finally:
             server.shutdown()
             server.server_close()

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalwright import open_run
+from evalwright.analysis.comparison import compare_runs
+from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.reader import Run
-from support.browser import Tab, chromium, open_tab
+from support.browser import IN_BROWSER, Tab, drive, until
 from support.command import ROOT
 from support.hostile import HOSTILE
-from support.runs import make_run, rewrite
+from support.runs import edited, make_run, rewrite
 
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
-]
+pytestmark = IN_BROWSER
 
 REASON = "The answer names Lyon; the capital of France is Paris."
 END = "</script></style></textarea><!--</template>]]>"
@@ -32,29 +31,10 @@ LINE = "<b>&amp;" + "0123456789" * 100_000
 STACK = "z" + "\u0301" * 10_000 + "!"
 
 
-def in_browser(folder: Path, steps: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:
-    async def run() -> None:
-        async with open_tab(folder / "profile") as tab:
-            await steps(tab)
-
-    asyncio.run(run())
-
-
 def page_of(folder: Path, *runs: Run) -> str:
     file = folder / "page.html"
     write_page(runs, file, title="Two models", progress=lambda _: None)
     return file.as_uri()
-
-
-async def until(tab: Tab, expression: str) -> Any:
-    """The value of an expression as soon as it is true."""
-    for _ in range(36_000):
-        if found := await tab.evaluate(expression):
-            return found
-        await asyncio.sleep(0.05)
-    raise AssertionError(
-        f"{expression} never held; the page says: {await tab.evaluate('document.body.innerText')}"
-    )
 
 
 async def go(tab: Tab, address: str) -> None:
@@ -171,7 +151,7 @@ def test_a_hostile_sample_is_text_and_nothing_else(tmp_path: Path) -> None:
         assert await tab.evaluate("!/\\p{C}/u.test(document.title)")
         assert not complaints(tab)
 
-    in_browser(tmp_path, steps)
+    drive(tmp_path, steps)
 
 
 def surrogates(text: str) -> str:
@@ -302,7 +282,7 @@ def test_keys_alone_lead_to_the_judges_reason_and_a_link(tmp_path: Path) -> None
         await until(tab, "!document.querySelector('dialog')")
         assert not complaints(tab)
 
-    in_browser(tmp_path, steps)
+    drive(tmp_path, steps)
 
 
 # -- for those who hear the page, and contrast ---------------------------------------------------------------------------
@@ -314,6 +294,25 @@ RUN_AXE = (
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe")
+def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(tmp_path: Path) -> None:
+    small, large = judged_runs(tmp_path)
+    with edited(small.folder) as run:
+        run["tasks"][0]["scorers"][0]["name"] = "another"
+    small = open_run(small.folder)
+    with pytest.raises(RunError, match="was scored by") as refused:
+        compare_runs(large, small)  # the better one is A
+    page = page_of(tmp_path, small, large)
+
+    async def steps(tab: Tab) -> None:
+        await tab.open(page)
+        await go(tab, f"#/compare/{small.name}/{large.name}")
+        await until(tab, "!!document.querySelector('.pair-of-samples .answer')")
+        said = await tab.evaluate("document.querySelector('main .note')?.innerText ?? ''")
+        assert str(refused.value).replace("`", "") in said
+
+    drive(tmp_path, steps)
+
+
 def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
     """axe on every page: all rules in the light theme, contrast in the dark one."""
     small, large = judged_runs(tmp_path)
@@ -353,4 +352,4 @@ def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
                     faults[theme, address] = serious
         assert not faults, json.dumps([[*where, *what] for where, what in faults.items()], indent=1)
 
-    in_browser(tmp_path, steps)
+    drive(tmp_path, steps)

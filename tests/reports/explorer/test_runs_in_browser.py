@@ -15,13 +15,10 @@ from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.samples import Score
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.reader import Run, open_run
-from support.browser import Tab, chromium, open_tab
+from support.browser import IN_BROWSER, Tab, drive, until
 from support.runs import edited, make_run, rewrite
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
-]
+pytestmark = IN_BROWSER
 
 TEXT = "(document.querySelector('main')?.innerText ?? '')"
 MARKED = "[...document.querySelectorAll('.answer')].map(e => [...e.querySelectorAll('mark')].map(m => m.textContent))"
@@ -34,22 +31,13 @@ def in_browser(
     file = folder / "page.html"
     write_page(runs, file, title="Runs", progress=lambda _: None)
 
-    async def run() -> None:
-        async with open_tab(folder / "profile") as tab:
-            await tab.open(f"{file.as_uri()}{address}")
-            await steps(tab)
-            kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
-            assert not [event for event in tab.events if event[0] in kinds]
+    async def opened(tab: Tab) -> None:
+        await tab.open(f"{file.as_uri()}{address}")
+        await steps(tab)
+        kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+        assert not [event for event in tab.events if event[0] in kinds]
 
-    asyncio.run(run())
-
-
-async def until(tab: Tab, expression: str) -> Any:
-    for _ in range(36_000):
-        if found := await tab.evaluate(expression):
-            return found
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{expression} never held; the page says: {await tab.evaluate(TEXT)}")
+    drive(folder, opened)
 
 
 def two_runs(folder: Path) -> tuple[Run, Run]:

@@ -43,6 +43,26 @@ def test_instruction_schema_and_parser_are_of_one_table() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        (r"so is \sqrt{2} \(here\)", r"so is \sqrt{2} \(here\)"),
+        ("first\nsecond\tthird", "first second third"),
+        (r"a \u0041 \\ \"b\"", r'a A \ "b"'),
+    ],
+)
+def test_reasons_with_latex_and_line_breaks_are_read(reason: str, kept: str) -> None:
+    text = json.dumps(GOOD).replace('"reason": "so"', f'"reason": "{reason}"')
+    assert FORM.read(text, MARK)["reason"] == kept
+
+
+def test_a_class_may_be_written_with_a_space() -> None:
+    labels = choice("class", ["incorrect", "not_attempted", "not met"])
+    assert [labels.read(one) for one in ("Not attempted", "not-attempted", "NOT_MET")] == [
+        "not_attempted", "not_attempted", "not met",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("changed", "why"),
     [
         ({"class": "perhaps"}, "not one of met, not met"),

@@ -32,6 +32,11 @@ from support.bounds import ends
         ("1939-1945", "1940-1946", None),
         ("10 m^2", "10", True),
         ("9^9^9^9", "1", False),
+        (r"\begin{pmatrix}7&2\\3&1\end{pmatrix}", r"\begin{bmatrix} 7 & 2 \\ 3 & 1 \end{bmatrix}", True),
+        (r"\begin{pmatrix}7&2\\3&1\end{pmatrix}", r"\begin{pmatrix} 7 & 3 \\ 2 & 1 \end{pmatrix}", False),
+        ("7.07", r"5\sqrt{2}", None),
+        ("28.27", r"9\pi", None),
+        ("7.5", r"5\sqrt{2}", False),
         ("__import__('os')", "1", None),
     ],
 )

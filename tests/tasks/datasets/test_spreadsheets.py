@@ -97,3 +97,14 @@ def test_no_workbook_and_one_that_fills_the_memory(tmp_path: Path, monkeypatch: 
         list(read_rows(book(path, [["a"], [1]]), "xlsx"))
     with pytest.raises(DatasetError, match="cannot be read"):
         list(read_rows(tmp_path / "none.xlsx", "xlsx"))
+
+
+def test_a_workbook_with_a_flipped_bit_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = book(tmp_path / "d.xlsx", [["input", "target"], *([f"{place}", "x"] for place in range(50))])
+    whole = path.read_bytes()
+    for place in range(60, len(whole) - 200, 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        try:
+            list(read_rows(path, "xlsx"))
+        except DatasetError as error:
+            assert "d.xlsx" in str(error)

@@ -261,6 +261,8 @@ export interface TaskDifference {
 export interface Comparison {
   a: string;
   b: string;
+  /** Why the two are not compared; the rest is then empty. */
+  refused?: string;
   tasks: TaskDifference[];
   overall: { difference: Estimate; sentence: string } | null;
   conclusion: string;

@@ -103,6 +103,7 @@ export async function openData(): Promise<Data> {
 
 function comparisonOf(bytes: Uint8Array): Comparison {
   const { head, arrays } = withArrays<Omit<Comparison, "pairs">>(bytes);
+  if (head.refused) return { ...head, tasks: [], overall: null, conclusion: "", notes: [], pairs: { a: new Int32Array(), b: new Int32Array(), scoreA: new Float64Array(), scoreB: new Float64Array() } };
   const [a, b, scoreA, scoreB] = arrays as [Int32Array, Int32Array, Float64Array, Float64Array];
   for (const places of [a, b]) for (let i = 1; i < places.length; i++) places[i]! += places[i - 1]!;
   return { ...head, pairs: { a, b, scoreA, scoreB } };

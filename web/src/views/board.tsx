@@ -118,7 +118,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                   {narrow && <span class="small">{items(run)}{asked(run) === 1 ? " item" : " items"}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} failed</span>}</span>}
                 </th>
                 {!narrow && hasOverall && (
-                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
+                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && row.overall !== null && row.overall.value !== null && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
                 )}
                 {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
                 {!narrow && <td class="number">{items(run)}</td>}

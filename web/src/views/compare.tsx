@@ -71,13 +71,15 @@ function Both({ data, catalog, a, b, query, go }: BothProps) {
   const runB = useRun(data, b.key);
   const compared = useRead(() => data.comparison(a.key, b.key).then((found) => (found && found.a !== a.key ? flipped(found) : found)), [data, a.key, b.key, runA.value, runB.value]);
   const error = runA.error ?? runB.error;
+  const comparison = compared.value?.refused ? null : compared.value;
   if (error !== null || runA.value === null || runB.value === null) return <Reading error={error} what="the samples of both runs" />;
   return (
     <>
       {compared.error !== null ? <Reading error={compared.error} what="The comparison" />
-        : compared.value !== null ? <Summary comparison={compared.value} taskOf={taskNames(runA.value)} />
+        : compared.value?.refused ? <p class="note warn">There is no interval of their difference. <Note text={compared.value.refused} /></p>
+        : comparison !== null ? <Summary comparison={comparison} taskOf={taskNames(runA.value)} />
         : <p class="note quiet">No interval of their difference is at hand{a.state === "running" || b.state === "running" ? " while a run is going" : " here"}: <code>evalwright compare</code> gives it, or says why there is none.</p>}
-      <Items data={data} catalog={catalog} a={a} b={b} query={query} go={go} runA={runA.value} runB={runB.value} comparison={compared.value} />
+      <Items data={data} catalog={catalog} a={a} b={b} query={query} go={go} runA={runA.value} runB={runB.value} comparison={comparison} />
     </>
   );
 }

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from evalwright.analysis.contamination.items import OF
+from evalwright.analysis.contamination.report import OF
 from evalwright.core.asking import Ask
 from evalwright.core.errors import AbilityError, ConfigurationError, RequestFailed
 from evalwright.core.reasoning import separate_reasoning

@@ -1,28 +1,34 @@
-"""Whether a model may have memorised a task's questions: what a run and its rewrites say, in numbers."""
+"""Whether a model may have memorised a task's questions, in numbers: scores before and after a cut-off date, by overlap with a corpus, and the
+paired drop from original to rewritten wordings, less that of control items."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-from evalwright.analysis.contamination.corpus import N
-from evalwright.analysis.contamination.dates import read_cut_off
-from evalwright.analysis.contamination.drops import (
-    ALL,
-    Control,
-    CutOff,
-    Drop,
-    Overlap,
-    by_cut_off,
-    drops,
-    overlaps,
-    rewrites_of,
-)
-from evalwright.analysis.contamination.items import OF, read_items
+import numpy as np
+from numpy.typing import NDArray
+
+from evalwright.analysis.contamination.corpus import CorpusScan, GramCount, N, scan_corpus
+from evalwright.analysis.contamination.dates import read_cut_off, side_of
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
+from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
+from evalwright.runs.scores import ItemRows, padded, read_rows
+from evalwright.statistics import (
+    ContaminationCheck,
+    Estimate,
+    PairedComparison,
+    UnpairedComparison,
+    compare_paired,
+    compare_unpaired,
+    contamination_check,
+    mean_interval,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +113,310 @@ def whole_drops(found: Sequence[Drop]) -> list[Drop]:
         if one.kind == ALL or one.task not in whole:
             whole[one.task] = one
     return list(whole.values())
+
+
+# -- a run's items: scores by item and draw, clusters, and what is known of their origin ---------------------------------
+
+
+OF, OF_TASK, KIND, BY, CHECKED = REWRITE_KEYS = (
+    "rewrite_of", "rewrite_task", "rewrite_kind", "rewrite_by", "rewrite_checked",
+)  # fmt: skip
+"""Metadata of a rewritten sample: the id and task of its original, its kind, what made it, whether a person checked it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Items(ItemRows):
+    """The items of one task of a run, in the order of the record, by the scorer of the task's main metric.
+
+    metadata: of each item, as recorded. texts: their questions.
+    """
+
+    task: str
+    metric: str
+    bounded: bool
+    metadata: list[Mapping[str, Any]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """Of one score; None where it is not known."""
+        return (0.0, 1.0) if self.bounded else None
+
+    def matrix(self, places: Sequence[int]) -> NDArray[np.float64]:
+        """Scores of some items, (n, draws), nan = missing."""
+        return padded([self.draws[place] for place in places])
+
+    def new_item(self, row: Mapping[str, Any]) -> None:
+        """Take an item's metadata and question."""
+        metadata = row.get("metadata") or {}
+        if not isinstance(metadata, Mapping):
+            raise TypeError("its metadata is not a mapping")
+        self.metadata.append(metadata)
+        self.texts.append(str(row["input"]))
+
+
+def read_items(run: Run) -> dict[str, Items]:
+    """The items of every task that has a main metric. Raises RunError where records cannot be read."""
+    found = {
+        task.name: Items(
+            task=task.name, metric=task.main.label, scorer=task.main.scorer, bounded=task.main.kind in BOUNDED
+        )
+        for task in run.tasks
+        if task.main
+    }
+    read_rows(run, found)
+    return found
+
+
+class Groups:
+    """Groups of one task's items, with cluster codes that are the same in all of them; an item without a cluster is alone."""
+
+    def __init__(self, items: Items) -> None:
+        self.items = items
+        self._codes: dict[tuple[str, str], int] = {}
+
+    def codes(self, places: Iterable[int]) -> NDArray[np.int64]:
+        """A cluster code per item, (n,)."""
+        clusters = self.items.clusters
+        names = [
+            ("cluster", clusters[place]) if clusters[place] else ("item", str(place)) for place in places
+        ]
+        return np.array([self._codes.setdefault(name, len(self._codes)) for name in names], np.int64)
+
+    def mean(self, places: Sequence[int]) -> Estimate | None:
+        """The mean score of a group; None for an empty one."""
+        if not places:
+            return None
+        scores, clusters = self._scored(places)
+        return mean_interval(scores, clusters=clusters, value_range=self.items.value_range)
+
+    def difference(self, a: Sequence[int], b: Sequence[int]) -> UnpairedComparison | None:
+        """The mean of one group less that of another; None where one is empty."""
+        if not a or not b:
+            return None
+        (scores_a, clusters_a), (scores_b, clusters_b) = self._scored(a), self._scored(b)
+        limits = self.items.value_range
+        return compare_unpaired(
+            scores_a, scores_b, clusters_a=clusters_a, clusters_b=clusters_b, value_range=limits
+        )
+
+    def _scored(self, places: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        return self.items.matrix(places), self.codes(places)
+
+
+# -- before and after a date, and from original to rewritten wordings ----------------------------------------------------
+
+
+ALL = "all"
+"""The kind of rewrite that means every kind together."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff(Plain):
+    """One task's score before and after a date. before, after: None where no item is on that side.
+
+    across: items whose date does not say on which side they are; undated: those without one. shared_clusters: clusters with
+    items on both sides, which the interval does not know of.
+    """
+
+    task: str
+    metric: str
+    key: str
+    date: str
+    before: Estimate | None
+    after: Estimate | None
+    difference: UnpairedComparison | None
+    across: int
+    undated: int
+    shared_clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Plain):
+    """One task's originals against their rewrites of one kind ("all": each item's mean over its rewrites).
+
+    drop: of the items that the model may have seen. check: the same less the control items' drop, None without control.
+    rewrites: how many; unchecked: of those, how many no person has checked.
+    """
+
+    task: str
+    metric: str
+    kind: str
+    rewrites: int
+    unchecked: int
+    drop: PairedComparison
+    check: ContaminationCheck | None
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Which items a model cannot have seen: those dated after its cut-off, and those with a value in their metadata."""
+
+    cut_off: date | None = None
+    date_key: str = "created_at"
+    key: str = ""
+    value: str = ""
+
+    def has(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether an item with this metadata is a control item."""
+        if self.key and self.key in metadata:
+            value = metadata[self.key]
+            if (str(value).lower() if isinstance(value, bool) else str(value)) == self.value:
+                return True
+        return self.side(metadata) == "after"
+
+    def side(self, metadata: Mapping[str, Any]) -> str:
+        """On which side of the cut-off an item is; "across" where its date does not say, "" without a cut-off."""
+        return "" if self.cut_off is None else side_of(metadata.get(self.date_key), self.cut_off)
+
+
+def by_cut_off(items: Items, control: Control) -> CutOff | None:
+    """The score before and after; None without a cut-off, and where no item is dated. Rewrites are not counted."""
+    sides: dict[str, list[int]] = {"": [], "before": [], "after": [], "across": [], "undated": []}
+    for place, metadata in enumerate(items.metadata):
+        if OF not in metadata:
+            sides[control.side(metadata)].append(place)
+    before, after = sides["before"], sides["after"]
+    if control.cut_off is None or not (before or after):
+        return None
+    groups = Groups(items)
+    named = [{items.clusters[place] for place in part} - {""} for part in (before, after)]
+    return CutOff(
+        task=items.task,
+        metric=items.metric,
+        key=control.date_key,
+        date=control.cut_off.isoformat(),
+        before=groups.mean(before),
+        after=groups.mean(after),
+        difference=groups.difference(before, after),
+        across=len(sides["across"]),
+        undated=len(sides["undated"]),
+        shared_clusters=len(named[0] & named[1]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRewrite:
+    """A rewrite's kind, whether a person has checked it, and the mean score of its draws, nan where all failed."""
+
+    kind: str
+    checked: bool
+    score: float
+
+
+Rewrites = Mapping[int, Sequence[ScoredRewrite]]
+"""The rewrites of each original, by its place."""
+
+
+def rewrites_of(items: Items, others: Sequence[Items]) -> Rewrites:
+    """The rewrites of a task's items that stand among other items: those whose metadata name them."""
+    found: dict[int, list[ScoredRewrite]] = {}
+    for other in others:
+        for place, metadata in enumerate(other.metadata):
+            source = metadata.get(OF)
+            if source is None or str(metadata.get(OF_TASK, items.task)) != items.task:
+                continue
+            original = items.places.get(str(source))
+            if original is not None and OF not in items.metadata[original]:
+                # Each rewrite is one value, so that one with more draws does not count for more.
+                scores = [score for score in other.draws[place] if score == score]
+                mean = sum(scores) / len(scores) if scores else float("nan")
+                checked = metadata.get(CHECKED) in (True, "true", "True", 1)
+                one = ScoredRewrite(str(metadata.get(KIND) or "unnamed"), checked, mean)
+                found.setdefault(original, []).append(one)
+    return found
+
+
+def drops(items: Items, found: Rewrites, control: Control) -> list[Drop]:
+    """The paired drop over all kinds, and by kind where there are several."""
+    kinds = sorted({one.kind for several in found.values() for one in several})
+    wanted = [ALL, *kinds] if len(kinds) > 1 else kinds
+    return [_drop(items, found, control, kind) for kind in wanted]
+
+
+def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
+    chosen = {
+        place: kept
+        for place, several in sorted(found.items())
+        if (kept := [one for one in several if kind in (ALL, one.kind)])
+        and control.side(items.metadata[place]) != "across"
+    }
+    groups = Groups(items)
+
+    def scores(control_items: bool) -> tuple[Any, Any, Any]:
+        """Scores of originals and of their rewrites, a row per original, and their clusters."""
+        places = [place for place in chosen if control.has(items.metadata[place]) == control_items]
+        rewritten = padded([[one.score for one in chosen[place]] for place in places])
+        return items.matrix(places), rewritten, groups.codes(places)
+
+    *seen, clusters = scores(False)
+    *unseen, control_clusters = scores(True)
+    limits, check = items.value_range, None
+    if len(seen[0]) and len(unseen[0]):
+        check = contamination_check(
+            *seen, *unseen, clusters=clusters, control_clusters=control_clusters, value_range=limits
+        )
+    every = [one for several in chosen.values() for one in several]
+    drop = compare_paired(*seen, clusters=clusters, value_range=limits)
+    unchecked = sum(not one.checked for one in every)
+    return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)
+
+
+# -- overlap with a corpus -----------------------------------------------------------------------------------------------
+
+
+MOST = 0.8
+"""From this share of its n-grams on, most of a question is in the corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap(Plain):
+    """One task against a corpus.
+
+    classes: score of the questions of which the corpus has none, some (under 80 of 100), or most of the n-grams.
+    difference: some or most, less none; None where one side is empty. too_short: questions that were not looked for. samples:
+    by id, what was found of each.
+    """
+
+    task: str
+    metric: str
+    n: int
+    files: int
+    words: int
+    classes: Mapping[str, Estimate | None]
+    difference: UnpairedComparison | None
+    too_short: int
+    samples: Mapping[str, GramCount]
+
+
+def overlaps(tasks: Sequence[Items], corpus: Sequence[Path], n: int = N) -> list[Overlap]:
+    """Every task against a corpus, which is read once for all. Rewrites are not looked for."""
+    own = [
+        (items, [place for place, metadata in enumerate(items.metadata) if OF not in metadata])
+        for items in tasks
+    ]
+    scan = scan_corpus([items.texts[place] for items, places in own for place in places], corpus, n)
+    counts = iter(scan.found)
+    return [
+        _overlap(items, {place: next(counts) for place in places}, scan, n) for items, places in own if places
+    ]
+
+
+def _overlap(items: Items, found: Mapping[int, GramCount], scan: CorpusScan, n: int) -> Overlap:
+    by_class: dict[str, list[int]] = {"": [], "none": [], "some": [], "most": []}
+    for place, one in found.items():
+        name = "none" if not one.found else "most" if one.share >= MOST else "some"
+        by_class[name if one.n else ""].append(place)
+    too_short = len(by_class.pop(""))
+    groups = Groups(items)
+    return Overlap(
+        task=items.task,
+        metric=items.metric,
+        n=n,
+        files=scan.files,
+        words=scan.words,
+        classes={name: groups.mean(part) for name, part in by_class.items()},
+        difference=groups.difference(sorted([*by_class["some"], *by_class["most"]]), by_class["none"]),
+        too_short=too_short,
+        samples={items.ids[place]: one for place, one in found.items()},
+    )

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from evalwright.analysis.contamination.by_model import Rewrite, Rewritten
-from evalwright.analysis.contamination.items import KIND, OF_TASK, REWRITE_KEYS
+from evalwright.analysis.contamination.report import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition

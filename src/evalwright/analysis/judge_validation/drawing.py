@@ -137,7 +137,7 @@ def _drawn(
                 run=source.run.id,
                 scorer=source.scorer,
                 tasks=source.tasks,
-                samples_sha256=str(source.run.data["samples"]["sha256"]),
+                samples_sha256=source.run.samples_sha256,
                 answers=source.digest,
                 graded=any(other.graded for other in sources),
                 design=design,

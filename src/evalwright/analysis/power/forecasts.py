@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+from evalwright.core.plain import Plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class DesignForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskForecast:
+class TaskForecast(Plain):
     """What one task can show.
 
     n_total: its items, in `n_clusters` clusters (None: every item is alone). paired_variance, single_variance: of one item's
@@ -142,9 +144,13 @@ class TaskForecast:
         needed = self.items_for_difference.value
         return None if needed is None else needed <= self.n_total
 
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {**Plain.as_dict(self), "enough": self.enough}
+
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Plain):
     """A plan for some tasks and models.
 
     difference, half_width, level, power: what is to be seen. pilot: items of each task that were run for the plan, None
@@ -166,10 +172,3 @@ class Forecast:
     notes: tuple[str, ...]
     command: str
     conclusion: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        out = asdict(self)
-        for task, shown in zip(self.tasks, out["tasks"], strict=True):
-            shown["enough"] = task.enough
-        return out

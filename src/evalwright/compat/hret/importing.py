@@ -102,11 +102,8 @@ def _results(path: Path) -> Iterator[Given]:
 
 
 def _import(file: Path, result: Given, destination: Destination) -> Run:
-    info, metrics, dataset = (
-        plain(result["info"]),
-        plain(result["metrics"]),
-        _text(result["info"].get("dataset_name")),
-    )
+    info, metrics = plain(result["info"]), plain(result["metrics"])
+    dataset = _text(result["info"].get("dataset_name"))
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
     task = task_name(dataset, _text(info.get("evaluation_method_name")))
     made_from = {"imported": digest_of([file]), "result": plain(result)}

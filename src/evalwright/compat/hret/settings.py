@@ -69,17 +69,17 @@ def check_parameters(of: str, given: Iterable[str], known: Collection[str]) -> N
 
 class Classes(dict[str, type[Any]]):
     """HRET's own classes of one kind and those that a person registers. what: the kind. missing: HRET's sentence. needs: the methods of
-    which a class has at least one."""
+    which a class has at least one. replaced: published, a second class of one name takes the place of the first."""
 
-    def __init__(self, what: str, missing: str, needs: Sequence[str] = ()) -> None:
+    def __init__(self, what: str, missing: str, needs: Sequence[str] = (), *, replaced: bool = False) -> None:
         super().__init__()
-        self.what, self.missing, self.needs = what, missing, needs
+        self.what, self.missing, self.needs, self.replaced = what, missing, needs, replaced
 
     def register(self, name: str) -> Callable[[type[Any]], type[Any]]:
         """A decorator that gives a class a name. Raises ValueError for a name that is taken, TypeError for a class that lacks its method."""
 
         def taken(cls: type[Any]) -> type[Any]:
-            if name in self:
+            if name in self and not (self.replaced and is_published()):
                 raise ValueError(f"{self.what.capitalize()} '{name}' already registered.")
             if self.needs and not any(callable(getattr(cls, method, None)) for method in self.needs):
                 methods = " or ".join(f"{method}(...)" for method in self.needs)

@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalwright.compat.lm_eval.api.model import CachingLM
-from evalwright.compat.lm_eval.dialect import DIALECT
 from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised, renamed_tasks
 from evalwright.compat.lm_eval.runs.names import NAMING, file_safe
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
+from evalwright.compat.lm_eval.tasks.index import names as task_names
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks, paths_of
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 from evalwright.core.secrets import masked_arguments
@@ -128,7 +128,7 @@ def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
         if any(pattern != name and fnmatchcase(name, pattern) for pattern in names):
             continue  # a pattern has it, and it would be there twice
         alone = len(names) == 1 and Path(name).is_dir()
-        folder = alone and all(one.name != name for one in DIALECT.names(roots))
+        folder = alone and all(one.name != name for one in task_names(roots))
         yield f"{PREFIX}{name}/*.yaml" if folder else f"{PREFIX}{name}"
 
 

@@ -8,7 +8,7 @@ import json
 import logging
 import re
 import ssl
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -149,12 +149,13 @@ def setup_logging(verbosity: int | str = logging.INFO) -> None:
 
 def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False) -> str:
     """The Markdown table of results, or of groups, a line for each metric."""
+    from evalwright.compat.lm_eval.runs.names import depths
     from evalwright.reports.text import inert
 
     found, title = result_dict[column], "Groups" if column == "groups" else "Tasks"
     rows: list[Sequence[Any]] = [(title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")]
     names = sorted(found) if sort_results else found
-    for name, depth in _depths(result_dict.get("group_subtasks", {}), names):
+    for name, depth in depths(result_dict.get("group_subtasks", {}), names):
         alias = f"{' ' * depth + '- ' if depth else ''}{found[name].get('alias', name)}"
         first = [alias, str(result_dict["versions"].get(name, "N/A"))]
         better = result_dict.get("higher_is_better", {}).get(name, {})
@@ -178,24 +179,6 @@ def make_table(result_dict: Mapping[str, Any], column: str = "results", sort_res
         places = enumerate(zip(row, widths, strict=True))
         lines.append([cell.rjust(n) if i in right else cell.ljust(n) for i, (cell, n) in places])
     return "\n".join(f"|{'|'.join(line)}|" for line in lines)
-
-
-def _depths(children: Mapping[str, Sequence[str]], names: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Names with how deep each is below its groups, in the order of the tree; what no tree reaches comes last."""
-    inner = {child for below in children.values() for child in below}
-    seen: set[str] = set()
-
-    def below(name: str, depth: int) -> Iterator[tuple[str, int]]:
-        if name in names and name not in seen:
-            seen.add(name)
-            yield name, depth
-            for child in children.get(name, ()):
-                yield from below(child, depth + 1)
-
-    for name in names:
-        if name not in inner:
-            yield from below(name, 0)
-    yield from ((name, 0) for name in names if name not in seen)
 
 
 class Refused(Exception):

@@ -117,7 +117,7 @@ def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
     """A template with its placeholders filled. what: for errors. Raises TaskError."""
     parts = pieces(template or "", what)
     if lacking := [name for _, name in parts if name is not None and name not in values]:
-        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, which its rows do not have.")
+        raise TaskError(f"{what} has the placeholder {{{lacking[0]}}}, for which there is no value.")
     texts = {name: "" if name is None else str(values[name]) for _, name in parts}
     if sum(len(text) + len(texts[name]) for text, name in parts) > _LONGEST:
         raise TaskError(f"{what} gives a text of more than {_LONGEST:,} characters.")

@@ -8,6 +8,7 @@ folder, or is installed.
 from __future__ import annotations
 
 import atexit
+import base64
 import json
 import logging
 import os
@@ -147,10 +148,27 @@ class Metric:
         self.dataloader, self.task_config = dataloader, task_config
         self.task, self.lang = task_config.task_name, task_config.lang
 
-    def extract_response(self, response: Sequence[str], flags: int = 0, whole: bool = True) -> str | None:
+    def drop_error_responses(self) -> None:
+        """Leave out rows with a reply that is None."""
+        frame = self.dataloader.dataframe
+        self.dataloader.dataframe = frame[[None not in one for one in frame[self.response_column]]].copy()
+
+    def replace_error_responses(self, replacement: str = "") -> None:
+        """Put a text where a reply is None."""
+        frame = self.dataloader.dataframe
+        replaced = [
+            [replacement if one is None else one for one in own] for own in frame[self.response_column]
+        ]
+        frame[self.response_column] = replaced
+
+    def extract_response(
+        self, response: Sequence[str], flags: int = 0, return_original_response_on_failure: bool = True
+    ) -> str | None:
         """What the class's pattern finds in the first reply, else the reply."""
         found = re.search(self.regex_string, response[0], flags) if self.regex_string else None
-        return found[1].strip() if found else response[0].strip() if whole else None
+        if found and found[1] is not None:
+            return found[1].strip()
+        return response[0].strip() if return_original_response_on_failure else None
 
     def evaluate_responses(self, drop_error_response: bool = False) -> dict[str, Any]:
         """The numbers, by the task's name."""
@@ -204,8 +222,19 @@ def _answer(task: SeaTask, kind: str, named: Class, given: Any = None) -> Any:
         loader = Loader(config)
         loader.dataframe = import_module("pandas").DataFrame(given)
         numbers = found(loader, config).evaluate_responses()[task.name]
+        if not isinstance(numbers, Mapping) or task.metric not in numbers:
+            said = (
+                f"only {', '.join(map(str, numbers))}"
+                if isinstance(numbers, Mapping)
+                else f"a {type(numbers).__name__}"
+            )
+            raise KeyError(f"it gives {said}, and no number '{task.metric}'")
         answer = numbers, list(loader.dataframe.get("individual_scores", ()))
-    # Arrays and their numbers become plain.
-    return json.loads(
-        json.dumps(answer, default=lambda one: one.item() if hasattr(one, "item") else str(one))
-    )
+    return json.loads(json.dumps(answer, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and their numbers as lists and numbers, images as base64."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

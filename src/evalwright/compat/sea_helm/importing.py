@@ -146,6 +146,16 @@ class _Task:
         self.errors = 0
         self.notes: list[str] = []
         self.samples, self.source = self._samples()
+        for draw, (run, rows) in enumerate(zip(self.runs, self.rows, strict=True)):
+            if draw in self.raised:
+                continue
+            n, lacks = len(self.samples), [] if self.numbers[draw] else ["no results"]
+            if len(rows) < n:
+                lacks.append(f"{len(rows)} of {n} answers")
+            if lacks:
+                self.notes.append(
+                    f"{self.name}: run {run.number} has {' and '.join(lacks)}; what is there counts"
+                )
         self.content_hash = self.source.content_hash if self.samples else ""
         self._note_rows()
         self.scorer, self.specs = self._rules()

@@ -293,12 +293,14 @@ class Foreign(Scoring):
             raise ScoringError(error.why) from None
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
-        return Score(float(value) / (100 if self._share else 1), "", "", {"response": float(place)})
+        # SEA-HELM's classes give rows 0 or 1 where the number is of 100.
+        scale = 100 if self._share and (not each or value > 1) else 1
+        return Score(float(value) / scale, "", "", {"response": float(place)})
 
     def more(self, column: Column) -> dict[str, float]:
         numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])
-        if not isinstance(numbers.get(self.task.metric), int | float):
-            raise SeaHelmRaised(f"KeyError: '{self.task.metric}', which its numbers do not have")
+        if not isinstance(numbers[self.task.metric], int | float):
+            raise SeaHelmRaised(f"TypeError: '{self.task.metric}' is no number")
         return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
 
     def _run(self, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:

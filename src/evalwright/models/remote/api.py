@@ -40,6 +40,7 @@ from evalwright.models.remote.keys import (
     is_local,
     key_variables,
     missing_key,
+    named_variable,
     read_env_file,
 )
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
@@ -47,7 +48,13 @@ from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, is_at, may_have_keys, quirks
 from evalwright.models.remote.wire import wire as wire_of
-from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
+from evalwright.models.remote.wire.format import (
+    Settings,
+    TokensField,
+    begins_the_answer,
+    limit_within,
+    merged,
+)
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _ADDRESS = re.compile(r"(https?|s?ftps?|file|wss?|unix|tcp|grpcs?):/", re.IGNORECASE)
@@ -106,7 +113,7 @@ class ApiModel(RemoteModel):
         self.model = plain if "/" in plain else self.provider.model.replace("{model}", plain)
         self.wire = wire_of(self._interface(interface, shape))
         self.interface = self.wire.name.removeprefix("openai-")
-        self._key_named = arguments.text("api_key_env", api_key_env)
+        self._key_named = named_variable(arguments.text("api_key_env", api_key_env))
         self._key = self._find_key()
         self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
@@ -129,6 +136,7 @@ class ApiModel(RemoteModel):
             refuses=self.wire.lacks.union(self.provider.refuses, self._thinking.get("refuses", ())),
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=self._body_with(self._thinking),
+            most_stops=self.provider.most_stops,
             stream=self._streams(self._thinking),
             key_source=self._key_source(),
             cost_field=self.provider.cost_field,
@@ -289,8 +297,15 @@ class ApiModel(RemoteModel):
         return merged(merged(self.provider.extra_body, switch.get("body", {})), self._overrides)
 
     def _settings_of(self, request: Generate | Embed) -> Settings:
-        """The settings with the level of thinking that a request asks for; -M thinking wins over it."""
-        level = carrying.level_of(request)
+        """The settings with the level of thinking that a request asks for (-M thinking wins over it), and with what continues a
+        prefill."""
+        settings = self._settings_at(carrying.level_of(request))
+        more = self.provider.prefill
+        if not more or not isinstance(request, Generate) or not begins_the_answer(request):
+            return settings
+        return replace(settings, extra_body=merged(more, settings.extra_body))
+
+    def _settings_at(self, level: str | int | None) -> Settings:
         if level is None or self._thinking_given:
             return self.settings
         switch = carrying.switch(level, self.provider, self.wire, self.name)

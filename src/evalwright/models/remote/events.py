@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import ConnectionFailed
+from evalwright.core.errors import ConnectionFailed, RequestError
 from evalwright.models.remote.exchange import Gatherer
 from evalwright.models.remote.http_faults import bad_reply, clean
 
@@ -33,9 +33,17 @@ async def gathered(
     if decoding == "sse" and kind is not None and "event-stream" not in kind.lower():
         raise bad_reply(where, f"a stream of events (its content type is '{clean(kind, 40)}')", b"")
     events = _server_sent(pieces) if decoding == "sse" else _amazon(where, pieces)
+    begun = False
     async for name, text in events:
-        if gatherer.add(name, _data(where, text)):
-            return gatherer.result()
+        try:
+            if gatherer.add(name, _data(where, text)):
+                return gatherer.result()
+        except RequestError as error:
+            error.taken = (
+                error.taken or begun
+            )  # what broke off in its middle may be billed, whatever broke it off
+            raise
+        begun = True
     if gatherer.ended():
         return gatherer.result()
     raise ConnectionFailed(f"{where} ended its stream before the response was complete.")

@@ -284,9 +284,12 @@ class HttpClient:
                 )
             case aiohttp.ClientConnectorError():
                 self._pool().forget_addresses()
-                return ConnectionFailed(
-                    f"No connection to {self.where}: {_reason(error.os_error)}.", taken=False
-                )
+                there = self.where
+                if self._proxy:
+                    there = (
+                        f"the proxy {urlsplit(self._proxy).netloc.rpartition('@')[2]} on the way to {there}"
+                    )
+                return ConnectionFailed(f"No connection to {there}: {_reason(error.os_error)}.", taken=False)
             case aiohttp.ClientError() | OSError():
                 return ConnectionFailed(f"The connection to {self.where} broke before a response arrived.")
         return error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -82,6 +83,16 @@ def key_variables(url: str, named: str | None, own: Sequence[str], is_own: bool)
         return tuple(own)
     bound = trusted().keys.get((urlsplit(url).hostname or "").lower(), ())
     return tuple(variable for variable in own if variable in bound) or bound
+
+
+def named_variable(name: str | None) -> str | None:
+    """The variable that `api_key_env` names. Raises ConfigurationError for what is more likely a key, which it does not repeat."""
+    if name and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) is None:
+        raise ConfigurationError(
+            "api_key_env is the name of the environment variable that holds the key, such as OPENAI_API_KEY, and not the key itself; "
+            "what was given is no name of a variable."
+        )
+    return name
 
 
 def missing_key(variables: Sequence[str], own: Sequence[str], what: str, url: str = "") -> str:

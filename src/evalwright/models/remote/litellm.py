@@ -36,7 +36,7 @@ from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import check_url
 from evalwright.models.remote.http_faults import Filtered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
-from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
+from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key, named_variable
 from evalwright.models.remote.prices import price_of
 from evalwright.models.remote.providers import find, quirks
 from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling
@@ -88,7 +88,7 @@ class LiteLLMModel(RemoteModel):
             raise ConfigurationError(
                 "The base URL of a litellm model cannot contain a login: use api_key_env."
             )
-        self._key_named = arguments.text("api_key_env", api_key_env)
+        self._key_named = named_variable(arguments.text("api_key_env", api_key_env))
         named = key_variables(self.base_url or "", self._key_named, (), self.base_url is None)
         self._key = next(filter(None, map(find_key, named)), None)
         self._local = self.base_url is not None and is_local(self.base_url)

@@ -165,11 +165,17 @@ def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
     tokens, offsets = block.get("tokens"), block.get("text_offset")
     if isinstance(tokens, list) and len(tokens) == count and all(isinstance(token, str) for token in tokens):
         found = _by_token_texts(tokens, text) or _by_token_bytes(tokens, text)
-        if found is not None:
+        if found is not None or _stops_short(tokens, text):
             return found
     if isinstance(offsets, list) and len(offsets) == count and all(type(place) is int for place in offsets):
         return _by_offsets(offsets, text)
     return None
+
+
+def _stops_short(tokens: Sequence[str], text: str) -> bool:
+    """Whether the tokens, but for a start token, end before the text does: their sum would be of a part of it."""
+    wholes = ("".join(tokens), "".join(tokens[1:]))
+    return any(whole and len(whole) < len(text) and text.startswith(whole) for whole in wholes)
 
 
 def _by_token_texts(tokens: Sequence[str], text: str) -> Places | None:

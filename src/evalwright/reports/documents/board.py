@@ -153,7 +153,7 @@ def _ratings(found: Ratings) -> doc.Table:
         doc.Column("Rating", axis=axis, ticks=True),
         doc.Column("Won", "share of comparisons, %", right=True),
         doc.Column("Items", right=True),
-        doc.Column("Failed", right=True),
+        doc.Column("Unscored", right=True),
     ]
     rows: list[Sequence[doc.Content]] = [
         (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evalwright.analysis.contamination.corpus import LEAST
-from evalwright.analysis.contamination.drops import CutOff, Drop, Overlap
-from evalwright.analysis.contamination.report import ContaminationReport, whole_drops
+from evalwright.analysis.contamination.report import ContaminationReport, CutOff, Drop, Overlap, whole_drops
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.statistics import ContaminationCheck, PairedComparison, UnpairedComparison

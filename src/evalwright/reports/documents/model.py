@@ -165,9 +165,11 @@ def _outcomes(found: Outcomes, run: Run) -> doc.Table:
     task = next((task for task in run.tasks if task.name == found.task), None)
     counts = list(found.counts)
     # What has no label at all failed before the scorer saw it.
-    missing = min(task.n_failed, task.n_samples - sum(count for _, count in counts)) if task else 0
-    if missing > 0:
-        counts.append(("no answer or no score", missing))
+    rest = task.n_samples - sum(count for _, count in counts) if task else 0
+    missing = min(task.n_failed, rest) if task else 0
+    undecided = min(task.n_undecided, rest - missing) if task else 0
+    lost = (("undecided", undecided), ("no answer or no score", missing))
+    counts += [(label, count) for label, count in lost if count > 0]
     total = sum(count for _, count in counts)
     columns = doc.columns("Outcome*", "Samples>", "Share>", "")
     rows: list[Sequence[doc.Content]] = [

@@ -34,7 +34,7 @@ MOST_SCORES = 4
 def run_document(run: Run) -> doc.Document:
     """What one run found, by slice too, what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
-    blocks = [*run_blocks(run, MOST_SLICES), *_undecided(run), doc.Heading("Files"), doc.Facts(files)]
+    blocks = [*run_blocks(run, MOST_SLICES), doc.Heading("Files"), doc.Facts(files), *_undecided(run)]
     return doc.Document(f"Run {run.id}", blocks)
 
 

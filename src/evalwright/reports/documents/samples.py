@@ -93,7 +93,7 @@ def _table(found: Sequence[Found], against: Run | None, *, tasks: bool = False) 
 def _result(found: Found) -> str:
     """The main score and its label, or why there is none."""
     score = "" if math.isnan(found.score) else _number(found.score)
-    return " ".join(filter(None, (score, _verdict(found.row)))) or "no score"
+    return " ".join(filter(None, (score, _verdict(found.row, found.scorer)))) or "no score"
 
 
 def _answer(row: Mapping[str, Any]) -> str:
@@ -214,15 +214,21 @@ def _turns(prompt: Any, title: str) -> Iterator[tuple[str, str]]:
         yield f"{title}, {role}" if role else title, shown
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
+def _verdict(row: Mapping[str, Any], main: str) -> str:
+    """The main scorer's label, then those of others that say something else, with their names."""
     if row.get("failure"):
         return f"failed: {row['failure']['kind']}"
     if row["outcome"] != "answered":
         return str(row["outcome"])
-    labels = [one.get("label", "") for one in row["scores"].values()]
-    labels += ["undecided"] * len(row.get("undecided", ()))
-    labels += [f"{name} failed" for name in row.get("score_failures", ())]
-    return ", ".join(dict.fromkeys(filter(None, labels)))
+    labels = {name: one.get("label", "") for name, one in row["scores"].items()}
+    labels |= dict.fromkeys(row.get("undecided", ()), "undecided")
+    first = labels.get(main, "")
+    others = [
+        f"{name} {label}" for name, label in labels.items() if name != main and label not in ("", first)
+    ]
+    return ", ".join(
+        filter(None, [first, *others, *(f"{name} failed" for name in row.get("score_failures", ()))])
+    )
 
 
 def _failed(row: Mapping[str, Any]) -> bool:

@@ -68,7 +68,9 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         whole = board_document(board, costs=True)  # the scores on each task stand nowhere else
         return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
     first = score_columns(board)[0]
-    columns = doc.columns("Rank>", "Model*", "Tied", first.title, "Items>", "Failed>", "Cost>")
+    columns = [
+        *doc.columns("Rank>", "Model*", "Tied"), doc.Column(first.title), *doc.columns("Items>", "Failed>", "Cost>")
+    ]  # fmt: skip
     rows = [
         (
             numbers.ranks(row.ranks),
@@ -228,4 +230,5 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
     notes = failure_notes(run)
     yield from advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
-        yield doc.Note(f"And {len(notes) - _MOST_KINDS} more kinds of failure.", "warn")
+        more = len(notes) - _MOST_KINDS
+        yield doc.Note(f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.", "warn")

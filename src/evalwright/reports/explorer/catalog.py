@@ -18,8 +18,15 @@ from evalwright.runs.results import GroupResult, MetricResult, TaskResult
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import TaskComparison
-    from evalwright.runs.reader import Run
     from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison
+from array import array
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalwright.runs.pairing import pair_items
+from evalwright.runs.reader import Run
+from evalwright.runs.score_tables import item_scores
 
 MOST_PAIRED = 8
 """Runs of which a file holds every pair."""
@@ -193,12 +200,14 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
 
 
 def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
-    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one item. Raises EvalwrightError."""
+    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one item; or why it refuses the two."""
     from evalwright.analysis.comparison import compare_runs
     from evalwright.reports.conclusions import worded_comparison
-    from evalwright.reports.explorer.pairs import paired_places
 
-    found = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
+    try:
+        found = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
+    except EvalwrightError as error:
+        return array_part({"a": a[0], "b": b[0], "refused": str(error)}, [])
     overall = None
     if found.overall is not None:
         overall = {"difference": _difference(found.overall), "sentence": found.conclusion}
@@ -248,3 +257,48 @@ def _difference(found: PairedComparison | UnpairedComparison | MacroDifference) 
         "failed": found.n_missing if hasattr(found, "n_missing") else 0,
         "method": getattr(found, "test", "") or getattr(found, "interval_method", ""),
     }
+
+
+# -- which samples of two runs are one item: paired as comparisons pair them, with both scores ---------------------------
+
+
+Side = tuple["Run", "Samples"]
+
+
+def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[Any]]:
+    """Places in A and in B, each as its difference from the one before, and mean scores over repeats, nan where there is none.
+
+    The place is that of an item's first repeat. In the order of A. scorers: of the tasks that are compared.
+    """
+    scores = [item_scores(run, scorers) for run, _ in (a, b)]
+    found: list[NDArray[np.float64]] = [np.zeros((4, 0))]
+    for task in scorers:
+        own = [one[task] for one in scores]
+        pairing = pair_items(own)
+        first, second = pairing.places
+        _, in_a, in_b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+        sides = []
+        for (_, samples), one, rows in ((a, own[0], in_a), (b, own[1], in_b)):
+            sides.append((_places(samples, task, one.keys[rows]), one.values[rows]))
+        made = np.stack([sides[0][0], sides[1][0], sides[0][1], sides[1][1]])
+        found.append(made[:, (made[0] >= 0) & (made[1] >= 0)])
+    whole = np.concatenate(found, axis=1)
+    whole = whole[:, np.argsort(whole[0], kind="stable")]
+    steps = np.diff(whole[:2], axis=1, prepend=0).astype(np.int32)
+    return [
+        array("i", steps[0].tobytes()),
+        array("i", steps[1].tobytes()),
+        *(array("d", row.tobytes()) for row in whole[2:]),
+    ]
+
+
+def _places(samples: Samples, task: str, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Where the first repeat of each item stands, -1 for one that is not there."""
+    code = (samples.columns["task"].names or {}).get(task, -1)
+    rows = np.flatnonzero(np.frombuffer(samples.tasks, np.int32) == code)
+    if not len(rows):
+        return np.full(len(keys), -1.0)
+    own = np.frombuffer(samples.keys, np.int64)[rows]
+    order = np.lexsort((np.frombuffer(samples.draws, np.int32)[rows], own))
+    at = np.minimum(np.searchsorted(own, keys, sorter=order), len(own) - 1)
+    return np.where(own[order[at]] == keys, rows[order[at]], -1).astype(float)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from evalwright.analysis.run_checks import RecordFaults
-from evalwright.core.errors import ConfigurationError, EvalwrightError, RunError
+from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.private import open_private
 from evalwright.reports.explorer.catalog import MOST_PAIRED, board_of, catalog, comparison_part, run_info
 from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
@@ -126,10 +126,7 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[
         found.sort(key=lambda one: ranked.index(one[0]) if one[0] in ranked else len(ranked))
         for a, b in combinations(found, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
-            with contextlib.suppress(
-                EvalwrightError
-            ):  # they have no task in common: there is nothing to show
-                put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
+            put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
     put("catalog", json_part(catalog(infos, board, title=title)))
     return said
 

@@ -82,7 +82,7 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
             drawn = find_set(path.stem.removeprefix("labelling-"), [run.folder])
         except EvalwrightError:
             continue
-        if drawn is not None and drawn.samples_sha256 == run.data["samples"]["sha256"]:
+        if drawn is not None and drawn.samples_sha256 == run.samples_sha256:
             sets.append(drawn)
     if not sets:
         return []

@@ -17,6 +17,9 @@ MOST_REASON = 300
 """Characters of a reason that are kept."""
 _CHECK = "check"
 _OPENING = re.compile(r'\{\s*"')
+_SPACE = re.compile(r"[\s_-]+")
+_ESCAPE = re.compile(r'\\(?:([\\"/nrt]|[bf](?![a-z])|u[0-9a-fA-F]{4})|)')
+"""A backslash, with what it escapes in JSON; a judge that writes LaTeX has others."""
 _MOST_BROKEN = 100
 """Beginnings of objects that may be none, before a reply is given up: each is read to its end."""
 
@@ -66,10 +69,14 @@ def reason(name: str = "reason") -> Field:
 
 def choice(name: str, values: Sequence[str]) -> Field:
     """One of some words."""
-    by_fold = {value.casefold(): value for value in values}
+    by_fold = {_SPACE.sub("_", value.casefold()): value for value in values}
+    by_fold |= {value.casefold(): value for value in values}
 
     def read(value: Any) -> str:
-        found = by_fold.get(value.strip().casefold()) if isinstance(value, str) else None
+        written = value.strip().casefold() if isinstance(value, str) else ""
+        found = by_fold.get(written) or by_fold.get(
+            _SPACE.sub("_", written)
+        )  # "not attempted" is not_attempted
         if found is None:
             raise BadVerdict(f"the {name} is {shown(value)}, not one of {', '.join(values)}")
         return found
@@ -158,7 +165,8 @@ def _check_fields(given: Mapping[str, Any], fields: Iterable[str], where: str = 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in a text, outermost ones only. One with a key twice is none: it says two things at once."""
-    decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)
+    decoder = json.JSONDecoder(object_pairs_hook=_without_repeats, strict=False)  # line breaks in a reason
+    text = _ESCAPE.sub(lambda one: one[0] if one[1] else "\\\\", text)
     broken, end = 0, 0
     while broken < _MOST_BROKEN and (found := _OPENING.search(text, end)) is not None:
         try:

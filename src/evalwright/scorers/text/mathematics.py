@@ -128,8 +128,9 @@ def judge_formula(
         if second.label != "undecided" and not (formula and second.label == "incorrect"):
             return second
     found = _judge(said, targets, question if form else "", language, number)
-    if number and found.label == "correct" and second.label == "incorrect":
-        return undecided("the target formula, as a number another: perhaps in another unit")
+    measured = number and any(one.unit for one in find_numbers(said.text, language))
+    if measured and found.label == "correct" and second.label == "incorrect":
+        return undecided("the target number, perhaps in another unit")
     return found
 
 
@@ -158,7 +159,8 @@ def _another(raw: str, said: Said, targets: tuple[str, ...], *, alone: bool) -> 
     """No target was found: is it surely another answer? A number in words, or a set for a pair of equations, is not compared."""
     shapes = {frozenset(_SHAPE.findall(latex(one))) for one in (raw, *targets)}
     alike = len(shapes) == 1 and any(map(str.isdigit, raw))
-    if alone and alike and (len(raw) <= 80 or said.marked) and not _ABOUT.search(raw):
+    about = _ABOUT.search(raw) or any(one.about for one in find_numbers(said.text))
+    if alone and alike and (len(raw) <= 80 or said.marked) and not about:
         return incorrect(f"'{raw.strip()[:60]}' is another answer")
     return undecided("a formula in another form")
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import product, takewhile
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,15 @@ from evalwright.tasks.datasets.generated import made_source
 from evalwright.tasks.datasets.rows import InlineSource, Row, Rows, Source, file_source
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown
 
+_MOST_COMBINATIONS = 20_000
+
 
 def open_rows(dataset: schema.Dataset, document: Document, at: KeyPath) -> Rows:
     """The rows of a dataset, not read yet; formats other than JSONL are copied first. Raises errors that name the file or the line."""
     parts = _parts(dataset, document, at)
     subsets = [{dataset.subset: name} if dataset.subset and name else {} for name, _ in parts]
+    if prod(map(len, dataset.each.values())) > _MOST_COMBINATIONS:
+        raise document.error((*at, "each"), f"`each` gives more than {_MOST_COMBINATIONS:,} combinations.")
     columns = [dict(zip(dataset.each, values, strict=True)) for values in product(*dataset.each.values())]
     return Rows(
         [source for _, source in parts for _ in columns],

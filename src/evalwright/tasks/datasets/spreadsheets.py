@@ -6,7 +6,6 @@ Nothing is computed: a formula counts as the value that the program which saved 
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
     label = shown(path)
     try:
         import openpyxl
-        from openpyxl.utils.exceptions import InvalidFileException
     except ImportError:
         raise MissingExtra(f"Reading '{label}'", "xlsx", "openpyxl") from None
     try:
@@ -46,16 +44,9 @@ def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
             formulas.close()
     except OSError as error:
         raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror or error}.") from None
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        InvalidFileException,
-        LookupError,
-        ValueError,
-        TypeError,
-        SyntaxError,
-    ) as error:
+    except DatasetError:
+        raise
+    except Exception as error:  # a damaged part leads the library to any
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise DatasetError(
             f"{label}: this is not an Excel workbook (.xlsx) that can be read: {reason}."

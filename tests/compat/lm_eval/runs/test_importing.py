@@ -202,6 +202,7 @@ def test_samples_alone_are_enough(tmp_path: Path) -> None:
         ("\n" + json.dumps(line(0, acc=1.0)) * 1 + "\n" + json.dumps(line(0, acc=1.0)) + "\n", "line 3: document 0 is there twice"),
         ('{"doc_id": 0, "filter": 7}\n', "'filter' must be a name"),
         ("[" * 100_000 + "\n", "line 1 is not valid JSON"),
+        ('{"doc_id": 0, "doc": 1' + "0" * 400 + "}\n", "line 1 is not valid JSON: it has a number of 401 digits"),
         ("\xff\n", "no results of lm_eval"),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from evalwright import evaluate
 from evalwright.analysis.task_checks.material import preview
-from evalwright.compat.lm_eval.tasks.loading import Library, load_named, options_of
+from evalwright.compat.lm_eval.tasks.loading import Library, load, options_of
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results
 from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName
@@ -301,9 +301,9 @@ def test_a_split_that_is_not_there(load: Load, write: Write) -> None:
 
 def test_settings_from_a_configuration(tmp_path: Path) -> None:
     settings = {"task_root": ["tasks"], "scoring": "published", "num_fewshot": 1}
-    (task,) = load_named("even", settings, takes_chat=True)
+    (task,) = load("even", settings, chat=True)
     assert task.definition["num_fewshot"] == 1 and "chat" not in task.strategy.needs
-    (task,) = load_named("tasks/even.yaml", {})
+    (task,) = load("tasks/even.yaml", {})
     assert task.name == "lm-eval:even"
     with pytest.raises(UnknownName, match="task_root"):
         options_of({"task_rot": ["tasks"]})

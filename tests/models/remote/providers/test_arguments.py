@@ -11,6 +11,7 @@ from evalwright.core.errors import ConfigurationError, Rejected, UsageError
 from evalwright.core.requests import Generate, Message
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
+from evalwright.models.remote.exchange import Reply
 from support.tables import rows
 
 CASES = str(Path(__file__).parent)
@@ -127,6 +128,32 @@ def test_a_prefill_is_refused_unsent_where_the_model_takes_none(name: str, argum
         opened(name, **arguments).body(PREFILLED)
     for taking in ("anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"):
         assert opened(taking).body(PREFILLED)
+
+
+def test_a_prefill_is_continued_where_a_server_must_be_told_to() -> None:
+    """vLLM and SGLang close the assistant's turn otherwise, and the model begins another one."""
+    closed = {"continue_final_message": True}
+    for name, fields in (("vllm/m", {**closed, "add_generation_prompt": False}), ("sglang/m", closed)):
+        model, whole = opened(name), Generate((Message("user", "Where?"),))
+        assert model.body(PREFILLED).items() >= fields.items()
+        assert not fields.keys() & model.body(whole).keys()
+        switched = opened(name, thinking="off", extra_body={"continue_final_message": False}).body(PREFILLED)
+        assert switched["continue_final_message"] is False and "chat_template_kwargs" in switched
+    assert "continue_final_message" not in opened("llamacpp/m").body(PREFILLED)
+
+
+def test_as_many_stop_strings_are_sent_as_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI rejects a fifth, Cohere a sixth; all are applied to the text, and end it."""
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://r.openai.azure.com")
+    stops = Generate("x", stop=tuple("abcdefg"))
+    names = ("openai/gpt-4o-mini", "azure-openai/dep", "cohere/command-a-03-2025", "vllm/m")
+    bodies = [opened(name).body(stops) for name in names]
+    sent = [body.get("stop", body.get("stop_sequences")) for body in bodies]
+    assert sent == [[*"abcd"], [*"abcd"], [*"abcde"], [*"abcdefg"]]
+    model = opened("openai/gpt-4o-mini")
+    reply = {"choices": [{"message": {"content": "1, 2, g, 3"}, "finish_reason": "length"}]}
+    answer = model.read(Reply(reply, 0.1), stops)
+    assert (answer.text, answer.finish_reason) == ("1, 2, ", "stop")
 
 
 def test_a_key_or_a_login_does_not_travel_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,17 +179,25 @@ def test_log_probabilities_are_read_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", READ)
-@pytest.mark.parametrize("broken", ["missing", "text", "nan"])
+@pytest.mark.parametrize("broken", ["missing", "text", "nan", "above 0"])
 def test_a_reply_without_log_probabilities_fails_for_good(name: str, broken: str) -> None:
     """It is paid, and another one would be no better: it is not sent again."""
     text = json.dumps(READ[name][0])
     if broken == "missing":
         text = text.replace("logprob", "other").replace("chosenCandidates", "other")
     else:
-        text = text.replace("-0.5", '"half"' if broken == "text" else "NaN")
+        text = text.replace("-0.5", {"text": '"half"', "nan": "NaN", "above 0": "0.5"}[broken])
     with pytest.raises(Rejected, match="sent no log-probabilities of the answer's tokens") as caught:
         wire(name).read(Reply(json.loads(text)), Generate("x", top_logprobs=0), Settings("m", "host"))
     assert caught.value.taken and not caught.value.retryable
+
+
+def test_an_empty_list_of_log_probabilities_is_none() -> None:
+    reply = {
+        "choices": [{"message": {"content": "Yes"}, "logprobs": {"content": []}, "finish_reason": "stop"}]
+    }
+    with pytest.raises(Rejected, match="sent no log-probabilities"):
+        wire("openai-chat").read(Reply(reply), Generate("x", top_logprobs=0), Settings("m", "host"))
 
 
 def test_tokens_are_the_answers_own() -> None:

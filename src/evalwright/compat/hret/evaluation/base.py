@@ -16,19 +16,8 @@ from evalwright.core.samples import Answer, Sample, SampleRecord
 from evalwright.evaluation.running import run_blocking, score_answer
 from evalwright.runs.aggregation import TaskTally
 
-
-class _Evaluators(Classes):
-    """Published, a second class of one name takes the place of the first."""
-
-    def register(self, name: str) -> Callable[[type[Any]], type[Any]]:
-        """As the others'."""
-        if settings.is_published():
-            self.pop(name, None)
-        return super().register(name)
-
-
-EVALUATION_REGISTRY = _Evaluators(
-    "evaluator", "Evaluator '{name}' not found in registry. Available keys: {known}"
+EVALUATION_REGISTRY = Classes(
+    "evaluator", "Evaluator '{name}' not found in registry. Available keys: {known}", replaced=True
 )
 """The evaluator classes by their names."""
 

@@ -180,10 +180,10 @@ def _place(given: Mapping[str, Any]) -> tuple[Path, str]:
 @click.option("--include_path", "--include-path", metavar="DIR", help="A folder of more tasks.")
 def list_(what: str, include_path: str | None) -> None:
     """List the tasks, groups, subtasks or tags that can be evaluated."""
-    from evalwright.compat.lm_eval.dialect import DIALECT
+    from evalwright.compat.lm_eval.tasks.index import names
 
     roots = [*installed_tasks(), *([Path(include_path)] if include_path else [])]
-    for one in sorted(DIALECT.names(roots), key=lambda one: one.name):
+    for one in sorted(names(roots), key=lambda one: one.name):
         if not _KINDS[what] or one.kind in _KINDS[what]:
             click.echo(one.name)
 

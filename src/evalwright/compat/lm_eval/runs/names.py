@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.metrics.registry import LOWER_IS_BETTER
@@ -84,3 +84,21 @@ def spelled(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [spelled(part) for part in value]
     return str(value)
+
+
+def depths(children: Mapping[str, Sequence[str]], names: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Names with how deep each is below its groups, outer ones first, in the order of the tree; what no tree reaches comes last."""
+    inner = {child for below in children.values() for child in below}
+    seen: set[str] = set()
+
+    def below(name: str, depth: int) -> Iterator[tuple[str, int]]:
+        if name in names and name not in seen:
+            seen.add(name)
+            yield name, depth
+            for child in children.get(name, ()):
+                yield from below(child, depth + 1)
+
+    for name in names:
+        if name not in inner:
+            yield from below(name, 0)
+    yield from ((name, 0) for name in names if name not in seen)

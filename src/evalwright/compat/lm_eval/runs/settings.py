@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from evalwright.compat.lm_eval.runs.names import digest
+from evalwright.compat.lm_eval.runs.names import depths, digest
 from evalwright.compat.lm_eval.runs.rows import Render, as_json
 from evalwright.compat.lm_eval.tasks.config import FewShot
 from evalwright.compat.lm_eval.tasks.estimates import LESS
@@ -82,15 +82,8 @@ def group_settings(
 
 def outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
     """Groups before the groups in them, which is the order in which theirs go: an outer one has nothing of an inner one."""
-    inside = {child for group in groups.values() for child in group.children}
-    waiting = [name for name in groups if name not in inside][::-1]
-    seen: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name in groups and name not in seen:
-            seen.add(name)
-            yield name, groups[name]
-            waiting += reversed(groups[name].children)
+    children = {name: group.children for name, group in groups.items()}
+    return ((name, groups[name]) for name, _ in depths(children, groups))
 
 
 def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:

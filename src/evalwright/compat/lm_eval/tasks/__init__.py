@@ -1,4 +1,4 @@
-"""lm-evaluation-harness's task files, run unchanged: `lm-eval:NAME`.
+"""lm-evaluation-harness's task files, run unchanged: `lm-eval:NAME`. The dialect (`tasks.dialects`) is this module.
 
     options.py    how they are run: folders, trust, shots, published or corrected
     index.py      every name in a folder, cached; `TaskManager`, for scripts that were written for it
@@ -17,7 +17,8 @@
     results.py    averages over groups, and a run's numbers in the published form
     loading.py    the way in: a name as Tasks
 
-Facts of its behaviour are those of release 0.4.13.
+Facts of its behaviour are those of release 0.4.13. Functions load their module on first use: listing names loads no YAML, and rescoring no
+task files.
 """
 
 from typing import TYPE_CHECKING
@@ -29,4 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = ["TaskManager", "get_task_dict"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"index": "TaskManager get_task_dict"})
+right_or_wrong = frozenset({"acc", "acc_norm", "exact_match"})
+keys = frozenset({
+    "dataset_path", "dataset_name", "dataset_kwargs", "custom_dataset", "training_split", "validation_split", "test_split",
+    "fewshot_split", "output_type", "doc_to_text", "doc_to_target", "doc_to_choice", "process_docs", "process_results", "use_prompt",
+    "fewshot_config", "metric_list", "generation_kwargs", "filter_list", "aggregate_metric_list", "task_alias", "group_alias",
+})  # fmt: skip
+"""Of its task files, those that ours do not have."""
+
+_NAMES = {
+    "index": "TaskManager get_task_dict names",
+    "loading": "check_used load",
+    "rescoring": "rules",
+    "results": "groups",
+}
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

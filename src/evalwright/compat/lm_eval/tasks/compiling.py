@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -33,13 +32,21 @@ MOST_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""
 
 
-class TaskWork(ABC):
+class TaskWork:
     """A task at work: its rows, what they are asked, and what the answers are worth. What needs its data is made at first use, and once.
 
-    repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by name.
+    repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by name. rows: those that are asked; pool:
+    those that shots are drawn from, none where no shots are wanted; hashed: what a row adds to the content hash; sample: that of the row at
+    a place; asked: its requests; score: a row's worth by metric, as the published runner has it, as one Score, with the pipeline by name.
     """
 
     pipelines: Mapping[str, Any]
+    rows: Any
+    pool: Any
+    hashed: Callable[[Any], bytes]
+    sample: Callable[[int], Sample]
+    asked: Callable[[Sample], list[Arguments]]
+    score: Callable[..., Score]
 
     def __init__(self, definition: Definition, options: Options, repeats: int, shots: int | None) -> None:
         self.definition = definition
@@ -55,32 +62,6 @@ class TaskWork(ABC):
         # As published, a task's own 0 wins over a person's wish; corrected, the person's wish wins.
         own_wins = options.num_fewshot is None or (shots == 0 and options.published)
         self.num_fewshot = int((shots or 0) if own_wins else options.num_fewshot or 0)
-
-    @property
-    @abstractmethod
-    def rows(self) -> Any:
-        """The rows that are asked."""
-
-    @property
-    @abstractmethod
-    def pool(self) -> Any:
-        """The rows that shots are drawn from, none where no shots are wanted."""
-
-    @abstractmethod
-    def hashed(self, row: Any) -> bytes:
-        """What a row adds to the content hash."""
-
-    @abstractmethod
-    def sample(self, index: int) -> Sample:
-        """The sample of the row at that place."""
-
-    @abstractmethod
-    def asked(self, sample: Sample) -> list[Arguments]:
-        """A sample's requests."""
-
-    @abstractmethod
-    def score(self, sample: Sample, answer: Answer, *, pipeline: Any) -> Score:
-        """A row's worth by metric, as the published runner has it, as one Score."""
 
     def compiled(
         self,
@@ -228,11 +209,11 @@ class Work(TaskWork):
         prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)
         return Opened(rows, fields, Questions(definition, fields, prompts, options), scoring)
 
-    @property
+    @cached_property
     def rows(self) -> Any:
         return self.opened.rows
 
-    @property
+    @cached_property
     def pool(self) -> Any:
         shots = self.opened.questions.prompts.shots
         return shots.pool if shots is not None else ()

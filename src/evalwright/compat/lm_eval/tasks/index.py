@@ -110,6 +110,11 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     return {"outside": outside, "entries": rows, "problems": problems}
 
 
+def names(roots: Sequence[Path]) -> Sequence[Listed]:
+    """Tasks, groups, tags and classes of the folders."""
+    return list(Index(Options(roots=tuple(roots)).folders()).values())
+
+
 def named(config: Mapping[str, Any]) -> tuple[str, str | None]:
     """Kind and name of what a task file stands for."""
     kind = "python" if "class" in config else "group" if "group" in config else "task"

@@ -203,15 +203,23 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
     return Options(**given, chat=chat)
 
 
-def load_named(
-    name: str, settings: Mapping[str, Any], *, prompt_format: str = "auto", takes_chat: bool = False
+def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
+    """Raise UnknownName for rows of a task that is none of these."""
+    own = [task.name.removeprefix(PREFIX) for task in tasks]
+    check_known("task in samples", settings.get("samples") or (), own, "")
+
+
+def load(
+    name: str, settings: Mapping[str, Any], *, prompt_format: str = "auto", chat: bool = False
 ) -> list[Task]:
-    """The tasks of a name. Prompts are messages where that is asked for, or, in corrected scoring, where the model
-    takes them and the task generates text; published prompts are texts unless messages are asked for.
+    """The tasks of a name or of a task file. settings: see `options.Options`; chat: whether the model takes messages.
+
+    Prompts are messages where that is asked for, or, in corrected scoring, where the model takes them and the task generates text;
+    published prompts are texts unless messages are asked for.
     """
     options = options_of(settings, chat=prompt_format == "chat")
     own = Path(name)
     if not options.roots and own.suffix in (".yaml", ".yml"):
         options = replace(options, roots=(own.parent,))
-    chats = prompt_format == "auto" and takes_chat and not options.published
+    chats = prompt_format == "auto" and chat and not options.published
     return Library(options).load(name, generated=replace(options, chat=True) if chats else None)

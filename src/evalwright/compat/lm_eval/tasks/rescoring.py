@@ -33,23 +33,26 @@ _CODE = ("!function ", "def ", "async def ", "class ", "@", "lambda ", "<functio
 """How functions look in a record: ours by name, the package's own as their source."""
 
 
-def rules_of(
-    task: Mapping[str, Any], configuration: Mapping[str, Any], first: Any, given: Mapping[str, Any]
+def rules(
+    task: Mapping[str, Any],
+    configuration: Mapping[str, Any],
+    first: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> Rules:
-    """The rules of a task of this dialect. task, configuration: as in `run.json`; first: its first recorded row.
+    """The rules of a task of this dialect. task, configuration: as in `run.json`; first: what its first record says of its row.
 
-    given: `task_root` and `trust` as of the command line. Raises UsageError where the task's files are needed and are not
+    settings: `task_root` and `trust` as of the command line. Raises UsageError where the task's files are needed and are not
     there, are not trusted, or cannot be run.
     """
     definition = task["definition"]
-    options = _options(definition, configuration, given)
+    options = _options(definition, configuration, settings)
     if "class" in definition:
         return _class_rules(task, options)
-    own = None if given.get("task_root") else _recorded(definition)
+    own = None if settings.get("task_root") else _recorded(definition)
     own = own or _from_files(definition, options)
     for refused in refusals(own.name, {"unsafe_code": own.config.unsafe_code}):
         raise refused
-    row = fields_row(first, own.name)
+    row = fields_row(first.get("doc"), own.name)
     work, scoring = Work(own, options), scoring_of(own, row, row, options, "first recorded row")
 
     def score(sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:

@@ -180,7 +180,7 @@ def _theirs(tasks: Tasks) -> list[Mapping[str, Any]]:
 # -- averages -----------------------------------------------------------------------------------------------------------
 
 
-def dialect_groups(tasks: Tasks) -> list[dialects.Group]:
+def groups(tasks: Tasks) -> list[dialects.Group]:
     """The groups that are averaged, inner ones first. tasks: those of `run.json`, of this dialect."""
     results = task_results(tasks)
     by_name = {task["definition"]["task"]: task for task in tasks}

@@ -57,6 +57,7 @@ class ModelRule:
     reasoning_fields: tuple[str, ...] | None = None
     stream: bool | None = None
     least_temperature: float | None = None
+    most_stops: int | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -74,7 +75,8 @@ class Provider:
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
     place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
     wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
-    instead of a lower one that a task sets. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    instead of a lower one that a task sets. most_stops: of a request's stop strings, as many are sent; all are applied here. prefill: added to
+    the body where the prompt ends with the beginning of the answer. cost_field: where a reply names its cost in US dollars ("usage.cost").
     system_field: the input of the system's text where a model has no messages, "" where it has none.
     takes, lacks: of a request's further options and images, what its interface has beyond its format's own, and what it has not.
     scoring: how completions give log-likelihoods, see `SCORING`. docs: where its interface is described.
@@ -99,6 +101,8 @@ class Provider:
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     stream: bool = False
     least_temperature: float | None = None
+    most_stops: int | None = None
+    prefill: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -233,6 +237,7 @@ def quirks(provider: Provider, model: str) -> Provider:
                 "reasoning_fields",
                 "stream",
                 "least_temperature",
+                "most_stops",
             )
             if (value := getattr(rule, name)) is not None
         }
@@ -305,9 +310,10 @@ _FLAG: Fit = (lambda value: isinstance(value, bool), "true or false")
 _TABLE: Fit = (_mapping, "a table")
 _FITS: Mapping[str, Fit] = {
     **dict.fromkeys(_LISTS, (_texts, "text or a list of texts")),
-    **dict.fromkeys(("headers", "variables", "defaults", "extra_body", "thinking"), _TABLE),
+    **dict.fromkeys(("headers", "variables", "defaults", "extra_body", "prefill", "thinking"), _TABLE),
     **dict.fromkeys(("any_server", "stream"), _FLAG),
     "max_concurrency": (lambda value: type(value) is int, "a whole number"),
+    "most_stops": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
     "least_temperature": (
         lambda value: type(value) in (int, float) and 0 <= value <= 2,
         "a number between 0 and 2",

@@ -70,7 +70,7 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
     """Raise for an answer that broke off on the provider's side."""
     said = f": {clean(words, 300)}" if isinstance(words, str) and words else "."
     if finish == "ERROR":
-        raise Overloaded(f"{settings.where} failed while it answered{said}")
+        raise Overloaded(f"{settings.where} failed while it answered{said}", taken=True)
     if finish == "TIMEOUT":
         raise TimedOut(f"{settings.where} timed out before it finished its answer{said}")
 

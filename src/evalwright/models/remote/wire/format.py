@@ -33,7 +33,8 @@ class Settings:
     """What is the same in every request to one model. An override that is not None wins over the request's value.
 
     where: the host, for messages. base_url: where paths begin, for formats whose replies name addresses. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
-    reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
+    reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours. most_stops: how
+    many stop strings are sent; None for all.
     stream: request the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
     US dollars ("usage.cost"), "" where it does not. system_field: of a body without messages, "" where the system's text begins the prompt. variables: what a row's variables say that its base URL does not use, for
     paths (an API version).
@@ -50,6 +51,7 @@ class Settings:
     refuses: frozenset[str] = frozenset()
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    most_stops: int | None = None
     stream: bool = False
     key_source: str = ""
     cost_field: str = ""
@@ -168,13 +170,15 @@ class Wire:
         if empty and not ended:
             why = f" (it ended with {clean(said.finish, 40)})" if said.finish not in ("stop", "") else ""
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
-        if stop:  # some servers take no stop strings, some (transformers serve) leave them in the text
-            text = stop_at(text, stop)
+        finish = said.finish
+        if stop:  # not all of them are sent, and some servers (transformers serve) leave them in the text
+            text, at_stop = cut_here(text, finish, stop)
+            finish = at_stop if finish == LENGTH else finish
         return Response(
             text=text,
             tokens=self._tokens(reply.data, request, text, settings),
             reasoning=said.reasoning,
-            finish_reason=said.finish,
+            finish_reason=finish,
             values=said.values,
             usage=said.usage,
             latency=reply.seconds,
@@ -195,7 +199,9 @@ class Wire:
         ):
             return ()
         try:
-            return answers_tokens(self.tokens(data), text)
+            if found := answers_tokens(self.tokens(data), text):
+                return found
+            raise NoLogProbs
         except NoLogProbs:
             raise Rejected(
                 f"{settings.where} sent no log-probabilities of the answer's tokens although top_logprobs asks for them: "
@@ -242,7 +248,7 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
         max_tokens=chosen("max_tokens", settings.max_tokens, request.max_tokens),
         temperature=temperature,
         top_p=top_p,
-        stop=() if "stop" in settings.refuses else request.stop,
+        stop=() if "stop" in settings.refuses else request.stop[: settings.most_stops],
         seed=None if seed is None else seed + request.draw,
     )
 
@@ -261,14 +267,18 @@ def _one_of_two(temperature: float, top_p: float, settings: Settings) -> tuple[f
 
 def refuse_prefill(request: Generate, settings: Settings) -> None:
     """Raise Rejected where the prompt ends with the beginning of the answer, and the model does not go on from it."""
-    prompt = request.prompt
-    begun = not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
-    if not begun or "prefill" not in settings.refuses:
+    if "prefill" not in settings.refuses or not begins_the_answer(request):
         return
     raise Rejected(
         f"'{settings.model}' does not continue the beginning of an answer (a prefill), at least with these "
         f"arguments: use a prompt that ends with the user's turn."
     )
+
+
+def begins_the_answer(request: Generate) -> bool:
+    """Whether the prompt ends with the beginning of the answer (a prefill)."""
+    prompt = request.prompt
+    return not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
 
 
 def turns(prompt: Prompt) -> tuple[Message, ...]:

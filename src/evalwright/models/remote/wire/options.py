@@ -133,6 +133,10 @@ def _rows(value: Any) -> Iterable[Any]:
     return value
 
 
+_ROUNDING = 0.1
+"""How far above 0 it can leave a logarithm. What is more is none."""
+
+
 def _pair(row: Any, text: str, value: str) -> tuple[str, float]:
     token, number = (row.get(text), row.get(value)) if isinstance(row, Mapping) else (None, None)
     if (
@@ -140,7 +144,8 @@ def _pair(row: Any, text: str, value: str) -> tuple[str, float]:
         or not isinstance(number, int | float)
         or isinstance(number, bool)
         or math.isnan(number)
+        or number > _ROUNDING
     ):
         raise NoLogProbs
-    # Rounding can leave a logarithm a little above 0; infinities have no place in JSON.
+    # Infinities have no place in JSON.
     return token, max(min(float(number), 0.0), -9999.0)
