@@ -130,7 +130,7 @@ def wilson(k: float, n: float, level: float = 0.95) -> Range:
         return 0.0, 1.0
     low, high = score_interval(k / n, n, normal_quantile(0.5 + level / 2))
     few = 2 if n <= 50 else 3
-    if k == int(k) and n == int(n):
+    if float(k).is_integer() and float(n).is_integer():
         low = min(low, _rare_limit(int(k), int(n), level)) if 1 <= k <= few else low
         high = max(high, 1 - _rare_limit(int(n - k), int(n), level)) if 1 <= n - k <= few else high
     return low, high
