@@ -56,8 +56,12 @@ def test_slices_of_a_handful_of_items_have_an_interval_that_covers() -> None:
             {"over": "language"},
         )
         hits += found.low <= 0.55 <= found.high
-    assert found.method == "mean over 2 values of 'language'; t"
+    assert "the rarest of 4 items" in found.method
     assert hits / 300 > 0.93
+    # The variance of one half in each, 1/12, with the prior's part less: t of 6 units less 2 slices.
+    found = compute("macro", column([0, 0.5, 1, 0, 0.5, 1], [*"aaabbb"]), {"over": "language"})
+    assert found.standard_error == pytest.approx(np.sqrt(2 * 0.25 / 3) / 2)
+    assert (found.low, found.high) == (0.0, 1.0)  # 0.5 -+ 2.78 * 0.204, cut at the ends of the range
 
 
 def test_clusters_across_slices_are_units() -> None:

@@ -68,19 +68,19 @@ REMOTE_AT_ONCE = 8
 
 
 def evaluate(
-    tasks: TaskLike | ModelLike | Sequence[TaskLike],
-    models: ModelLike | TaskLike | Sequence[ModelLike] | Mapping[str, ModelLike],
+    tasks: TaskLike | ModelLike | Iterable[TaskLike],
+    models: ModelLike | TaskLike | Iterable[ModelLike] | Mapping[str, ModelLike],
     *,
     progress: ProgressReporter | None = None,
-    callbacks: Sequence[Any] = (),
-    track: str | Sequence[str] = (),
+    callbacks: Any = (),
+    track: str | Iterable[str] = (),
     **settings: Any,
 ) -> list[Run]:
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects, functions from a prompt to an
     answer, or a mapping from labels to these; a function or Model may also stand first: `evaluate(my_function, "kmmlu")`.
-    progress: told how far runs are; a notebook has it without. callbacks: told of runs and samples (`runs.callbacks.Callback`). track:
+    progress: told how far runs are; a notebook has it without. callbacks: one or several that are told of runs and samples (`runs.callbacks.Callback`). track:
     trackers to log to, "mlflow" or "mlflow=ADDRESS".
     settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.

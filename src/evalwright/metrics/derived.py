@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _MOST_PARTS = 4_000_000
 """Numbers in the table of sums; with more, units are put together in large groups first."""
 _GROUPS = 1_000
-_FEW = 10
-"""Units in a slice below which a mean over slices takes its interval from theirs."""
 
 
 def _check(of: str, bounded: bool) -> None:
@@ -151,6 +149,7 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
     import numpy as np
 
     from evalwright.statistics.jackknife import jackknife_groups
+    from evalwright.statistics.labels import within_classes
     from evalwright.statistics.sums import of_sums
 
     if not len(column.values):
@@ -170,6 +169,12 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
     table = table[table[:, :count].any(axis=1)]
     sizes = np.array([len(np.unique(units[codes == code])) for code in range(count)])
     bounded = of in registry.BOUNDED
+    few = None
+    if of in registry.MEANS and bounded and len(table):
+        flat = np.concatenate([table[:, count::2], table[:, count + 1 :: 2]], axis=1)
+        unit = "items" if column.clusters is None else "clusters"
+        value = float(statistic(table.sum(axis=0)))
+        few = within_classes(flat, np.ones(len(table), np.int64), count, unit, value, level)
     found = of_sums(
         table,
         statistic,
@@ -183,9 +188,9 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
             min(len(table), max(1, (sizes[sizes > 0].min() if sizes.any() else 1) * (sizes > 0).sum()))
         ),
     )
-    if of in registry.MEANS and bounded and 0 < sizes[sizes > 0].min(initial=_FEW) < _FEW:
-        mean = _of_slices(column, codes, of, level)
-        found = replace(found, low=mean.low, high=mean.high, standard_error=mean.standard_error, method="t")
+    if few:
+        low, high, error, method = few
+        found = replace(found, low=low, high=high, standard_error=error, method=method)
     left = int((~kept).sum())
     said = f"mean over {int((sizes > 0).sum())} values of '{over}'; {found.method}"
     return replace(
@@ -194,29 +199,6 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         n_clusters=None if column.clusters is None else n_units,
         method=f"{said}; {left:,} samples without one left out" if left else said,
     )
-
-
-def _of_slices(column: Column, codes: NDArray[np.int64], of: str, level: float) -> Estimate:
-    """The mean over slices of a mean, each with its own interval: resamples of a handful of items show too little."""
-    import numpy as np
-
-    from evalwright.statistics import macro_average, mean_interval
-    from evalwright.statistics.shared_units import unit_sums
-
-    items = registry.Groups(np.arange(len(codes)), len(codes))
-    sums = registry.any_sums(of, column, items)[0]
-    values = sums[:, 0] / sums[:, 1]
-    slices = [codes == code for code in np.unique(codes[codes >= 0])]
-    clusters = [None if column.clusters is None else column.clusters[own] for own in slices]
-    parts = [
-        mean_interval(values[own], clusters=ids, level=level)
-        for own, ids in zip(slices, clusters, strict=True)
-    ]
-    units = [
-        None if ids is None else unit_sums(values[own], ids)
-        for own, ids in zip(slices, clusters, strict=True)
-    ]
-    return macro_average(parts, units=units, value_range=(0.0, 1.0))
 
 
 def _codes(column: Column, over: str) -> tuple[NDArray[np.int64], int]:

@@ -2,7 +2,7 @@
 
 Balanced accuracy is a mean of means, the recalls of the classes: its interval is that of a mean over tasks (`macro_average`), for as many
 items of each class as there are. So a class that is never recognised makes it wide, where resamples would show no spread at all. Classes of
-a handful of items borrow from the others what they cannot know of themselves (`_within_classes`). F1 is no mean over items: it gets a BCa bootstrap over items, or over clusters where items belong together, and at the
+a handful of items borrow from the others what they cannot know of themselves (`within_classes`). F1 is no mean over items: it gets a BCa bootstrap over items, or over clusters where items belong together, and at the
 ends of the range what `share_interval` puts in its place.
 
 Definitions, those of scikit-learn's `balanced_accuracy_score` and `f1_score(average="macro")`:
@@ -169,7 +169,9 @@ def _macro(
     if n:
         value = float(statistic(whole))
         if metric is _mean_recall:
-            found = _within_classes(tally, value, level) or _of_classes(truth, said, ids, level)
+            found = within_classes(
+                tally.totals, tally.repeats, len(names), tally.unit, value, level
+            ) or _of_classes(truth, said, ids, level)
         else:
             found = share_interval(
                 tally.totals, value, statistic, counts=tally.repeats, worth=tally.worth, most=n, level=level, seed=seed, unit=tally.unit
@@ -184,39 +186,44 @@ def _macro(
     return Estimate(value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds)
 
 
-def _within_classes(
-    tally: _Tally, value: float, level: float
+def within_classes(
+    totals: F64, repeats: I64, classes: int, unit: str, value: float, level: float
 ) -> tuple[float, float, float | None, str] | None:
-    """The interval of balanced accuracy where a class has fewer than `_FEW` units, too few for one of its own: by t with the units less the classes, from the variance
-    within each class. None elsewhere, and where units have items of several classes.
+    """The interval of a mean over classes of their means (balanced accuracy) where a class has fewer than `_FEW` units: by t with the
+    units less the classes, from the variance within each class. None elsewhere, where units have items of several classes, and where
+    nothing varies within them. totals: of each kind of unit the sums of values by class, then their numbers, (rows, 2 classes or more), of so many `classes`;
+    repeats: how many units are of that kind; unit: what one is called.
 
-    The variance of a class is the largest of its own, of that pooled over classes, and of p (1 - p) with one right and one wrong unit
-    added to its recall p, times the ratio of the pooled variance to that of single draws. Simulated with classes of 1 to 16 units, recalls
+    The variance of a class is the largest of its own (where units are right or wrong as a whole), of that pooled over classes, and of
+    p (1 - p) with one right and one wrong unit added to its recall p, times the ratio of the pooled variance to that of single draws. Simulated with classes of 1 to 16 units, recalls
     alike and not, one draw and eight: 0.89 to 1 of the intervals have the truth, most 0.94 to 0.97 (the bootstrap's: from 0.46).
     """
-    hits, truth = (part.T for part in np.split(tally.totals, 3, axis=1)[:2])
+    hits, truth = totals.T[:classes], totals.T[classes : 2 * classes]
     own = truth > 0
-    units = (own * tally.repeats).sum(axis=1)
-    if (own.sum(axis=0) > 1).any() or not 0 < units[units > 0].min(initial=_FEW) < _FEW:
+    units = (own * repeats).sum(axis=1)
+    few = 0 < units[units > 0].min(initial=_FEW) < _FEW
+    if not (few and 0 < value < 1) or (own.sum(axis=0) > 1).any():
         return None
     hits, truth, own, units = (part[units > 0] for part in (hits, truth, own, units))
     freedom = int(units.sum()) - len(units)
     if freedom < 1:
         return None
-    size = truth @ tally.repeats / units
-    recall = hits @ tally.repeats / (size * units)
-    squares = ((hits - recall[:, None] * truth) ** 2 @ tally.repeats) / size**2
+    size = truth @ repeats / units
+    recall = hits @ repeats / (size * units)
+    squares = ((hits - recall[:, None] * truth) ** 2 @ repeats) / size**2
     alone = np.divide(squares, units - 1, out=np.zeros(len(units)), where=units > 1)
     pooled, single = squares.sum() / freedom, float((recall * (1 - recall)) @ units / units.sum())
     # Where each unit is right or wrong as a whole, several draws of it say no more than one.
     several = (hits * (truth - hits)).any()
+    if not pooled and several:
+        return None
     ratio = min(pooled / single, 1.0) if several else 1.0
     added = (recall * units + 1) / (units + 2)
-    variance = np.maximum(np.maximum(alone, pooled), ratio * added * (1 - added))
+    variance = np.maximum(pooled if several else np.maximum(alone, pooled), ratio * added * (1 - added))
     error = math.sqrt(float((variance / units).sum())) / len(units)
     reach = t_quantile(0.5 + level / 2, freedom) * error
     fewest = int(units.min())
-    rarest = f"{fewest} {tally.unit if fewest > 1 else tally.unit.removesuffix('s')}"
+    rarest = f"{fewest} {unit if fewest > 1 else unit.removesuffix('s')}"
     method = f"t, by the spread within classes, the rarest of {rarest}"
     return max(value - reach, 0.0), min(value + reach, 1.0), error, method
 
