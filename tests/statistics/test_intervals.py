@@ -21,7 +21,7 @@ BINARY = hnp.arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 1))
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
-@pytest.mark.parametrize(("k", "n"), [(0, 4), (0, 20), (3, 20), (10, 20), (20, 20), (996, 1000), (7, 300)])
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (0, 20), (1, 20), (10, 20), (20, 20), (999, 1000), (7, 300)])
 def test_wilson_is_that_of_statsmodels(k: int, n: int, level: float) -> None:
     assert wilson(k, n, level) == pytest.approx(
         proportion_confint(k, n, 1 - level, method="wilson"), abs=1e-12
@@ -32,30 +32,6 @@ def test_binary_items_get_wilson() -> None:
     found = mean_interval([1, 1, 0, 1, 1, 1, 0, 1])
     assert (found.low, found.high) == pytest.approx(wilson(6, 8))
     assert (found.value, found.n, found.n_clusters, found.method) == (0.75, 8, None, "Wilson")
-
-
-@pytest.mark.parametrize(("wrong", "n"), [(1, 5), (2, 40), (3, 200)])
-def test_few_wrong_items_get_the_exact_limit_near_their_end(wrong: int, n: int) -> None:
-    """Oracle: the share with which as few wrong ones come in 1 of 20 runs, by scipy's binomial."""
-    found = mean_interval([1] * (n - wrong) + [0] * wrong)
-    assert stats.binom.sf(wrong - 1, n, 1 - found.high) == pytest.approx(0.05)
-    plain = proportion_confint(n - wrong, n, method="wilson")
-    assert found.low == pytest.approx(plain[0])
-    assert found.high > plain[1] + 1e-3
-    other = mean_interval([0] * (n - wrong) + [1] * wrong)
-    assert (1 - other.high, 1 - other.low) == pytest.approx((found.low, found.high))
-
-
-@pytest.mark.parametrize("n", [3, 5, 10, 20, 50, 300])
-def test_rare_events_are_covered_whatever_their_share(n: int) -> None:
-    """Exactly, by summing the binomial: Wilson's own interval covers 83% where n times the share is 0.18."""
-    ends = np.array(
-        [(one.low, one.high) for one in (mean_interval([1] * k + [0] * (n - k)) for k in range(n + 1))]
-    )
-    shares = np.linspace(0.02, 2, 100) / n
-    chances = stats.binom.pmf(np.arange(n + 1)[:, None], n, shares)
-    inside = (ends[:, :1] <= shares) & (shares <= ends[:, 1:])
-    assert (chances * inside).sum(axis=0).min() > 0.914
 
 
 def test_graded_items_get_t() -> None:

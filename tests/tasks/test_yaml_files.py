@@ -68,7 +68,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> No
         ),
         ("a: 1\n---\nb: 2\n", "t.yaml:2: this is not YAML: but found another document."),
         ("- 1\n- 2\n", "t.yaml:1: a task file is a mapping (`key: value`), not a list."),
-        ("", "t.yaml: the file is empty; a task file begins with `task: name`."),
+        ("", "t.yaml: the task file is empty; it begins with `task: name`."),
         (b"a: 1\nb: \xff\xfe\n", "t.yaml:2: the file is not UTF-8 text; save it as UTF-8."),
         (
             "a: 1\nb: x\u2028y\n",

@@ -2,7 +2,7 @@
 
 | scores | interval |
 |---|---|
-| all at the two ends of the range, every item alone | Wilson (1927); with the exact limit where nearly all are at one end |
+| all at the two ends of the range, every item alone | Wilson (1927) |
 | the same in clusters, or as repeated draws | Wilson with an effective n and a t quantile (Korn & Graubard 1998) |
 | graded | t, or clustered t; where that would leave the range of the scores, Wilson with an effective n |
 | graded, without any spread | rule of three: the share of unlike units that n alike ones cannot exclude |
@@ -118,36 +118,12 @@ def _with_failed(values: npt.ArrayLike, clusters: Clusters, n_failed: int) -> tu
 def wilson(k: float, n: float, level: float = 0.95) -> Range:
     """Wilson score interval (1927) of a proportion, k successes out of n; (0, 1) for n = 0.
 
-    Where one or two (of more than 50 three) are right, or wrong, the end near 0, or 1, is the exact one-sided limit at `level` if that is
-    further out (Brown, Cai & DasGupta 2001, section 4.1): Wilson's own misses a share of 0.18 / n in one trial of six, whatever n.
-
     Raises ValueError unless 0 <= k <= n.
     """
     check_level(level)
     if not 0 <= k <= n:
         raise ValueError(f"k must be between 0 and n = {n}, but is {k}")
-    if not n:
-        return 0.0, 1.0
-    low, high = score_interval(k / n, n, normal_quantile(0.5 + level / 2))
-    few = 2 if n <= 50 else 3
-    if float(k).is_integer() and float(n).is_integer():
-        low = min(low, _rare_limit(int(k), int(n), level)) if 1 <= k <= few else low
-        high = max(high, 1 - _rare_limit(int(n - k), int(n), level)) if 1 <= n - k <= few else high
-    return low, high
-
-
-def _rare_limit(k: int, n: int, level: float) -> float:
-    """The share with which k or more of n come with probability 1 - level (Clopper & Pearson 1934), for a small k."""
-
-    def often(share: float) -> bool:
-        fewer = sum(math.comb(n, j) * share**j * (1 - share) ** (n - j) for j in range(k))
-        return 1 - fewer > 1 - level
-
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if often(middle) else (middle, high)
-    return low
+    return score_interval(k / n, n, normal_quantile(0.5 + level / 2)) if n else (0.0, 1.0)
 
 
 def score_interval(p: float, size: float, critical: float) -> Range:
@@ -217,7 +193,7 @@ def _interval(
     if value_range is not None and at_ends(units.means, value_range) and units.codes is None:
         bottom, span = value_range[0], value_range[1] - value_range[0]
         p = min(max((value - bottom) / span, 0.0), 1.0)
-        low, high = wilson(round(p * units.n), units.n, level)
+        low, high = score_interval(p, units.n, normal_quantile(0.5 + level / 2))
         return bottom + span * low, bottom + span * high, shown, "Wilson"
     critical = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0))
     prefix = "" if units.codes is None else "clustered "

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import IO, Any
 
@@ -83,7 +84,8 @@ class ProcessWorker:
             process.wait()
             for stream in (process.stdin, process.stdout):
                 assert stream is not None
-                stream.close()
+                with suppress(OSError):  # what was not read any more
+                    stream.close()
         if self._errors is not None:
             self._errors.close()
 
