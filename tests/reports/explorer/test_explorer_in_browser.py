@@ -293,7 +293,6 @@ RUN_AXE = (
 )
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe")
 def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(tmp_path: Path) -> None:
     small, large = judged_runs(tmp_path)
     with edited(small.folder) as run:
@@ -313,6 +312,7 @@ def test_two_runs_that_compare_refuses_say_why_and_stay_side_by_side(tmp_path: P
     drive(tmp_path, steps)
 
 
+@pytest.mark.skipif(not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe")
 def test_no_serious_fault_in_either_theme(tmp_path: Path) -> None:
     """axe on every page: all rules in the light theme, contrast in the dark one."""
     small, large = judged_runs(tmp_path)
