@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.compat.lm_eval.runs.names import digest, doc_digest
+from evalwright.compat.lm_eval.runs.names import depths, digest, doc_digest
 from evalwright.compat.lm_eval.runs.records import record_of
 from evalwright.compat.lm_eval.runs.rows import ExportedMetric, Rows
 from evalwright.runs.records import record_from, record_row
@@ -62,3 +62,12 @@ def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
     (back,) = Rows(TASK, [ExportedMetric("m", "none", "m", "mean", "none", theirs=True)]).lines([stored])
     assert back == line
     assert list(back) == list(line)
+
+
+def test_a_tree_of_groups_may_be_deeper_than_calls() -> None:
+    chain = {str(place): [str(place + 1)] for place in range(5000)}
+    names = [*map(str, range(5001)), "alone"]
+    assert list(depths(chain, names)) == [(str(place), place) for place in range(5001)] + [("alone", 0)]
+    assert list(depths({"a": ["b", "c"], "b": ["c"], "d": ["d"]}, ["d", "a", "b", "c"])) == [
+        ("a", 0), ("b", 1), ("c", 2), ("d", 0),
+    ]  # fmt: skip

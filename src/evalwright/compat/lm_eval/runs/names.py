@@ -90,15 +90,12 @@ def depths(children: Mapping[str, Sequence[str]], names: Collection[str]) -> Ite
     """Names with how deep each is below its groups, outer ones first, in the order of the tree; what no tree reaches comes last."""
     inner = {child for below in children.values() for child in below}
     seen: set[str] = set()
-
-    def below(name: str, depth: int) -> Iterator[tuple[str, int]]:
+    # Not by calls: a stranger's tree may be deeper than those may be.
+    waiting = [(name, 0) for name in names if name not in inner][::-1]
+    while waiting:
+        name, depth = waiting.pop()
         if name in names and name not in seen:
             seen.add(name)
             yield name, depth
-            for child in children.get(name, ()):
-                yield from below(child, depth + 1)
-
-    for name in names:
-        if name not in inner:
-            yield from below(name, 0)
+            waiting += [(child, depth + 1) for child in reversed(children.get(name, ()))]
     yield from ((name, 0) for name in names if name not in seen)
