@@ -140,8 +140,8 @@ SIZES = {
 }  # fmt: skip
 # Rooms that are still larger, with what they have: these numbers may only fall.
 STILL_LARGER = {
-    "analysis": 10767, "cli": 4349, "compat": 25693, "core": 2469, "engine": 4411, "evaluation": 4085,
-    "metrics": 1520, "models": 19781, "reports": 9421, "runs": 3899, "scorers": 13070, "statistics": 8084,
+    "analysis": 10767, "cli": 4349, "compat": 25690, "core": 2469, "engine": 4411, "evaluation": 4085,
+    "metrics": 1520, "models": 19779, "reports": 9421, "runs": 3891, "scorers": 13070, "statistics": 8084,
     "strategies": 1410, "tasks": 6720,
 }  # fmt: skip
 

@@ -39,9 +39,8 @@ async def gathered(
             if gatherer.add(name, _data(where, text)):
                 return gatherer.result()
         except RequestError as error:
-            error.taken = (
-                error.taken or begun
-            )  # what broke off in its middle may be billed, whatever broke it off
+            # What broke off in its middle may be billed, whatever broke it off.
+            error.taken = error.taken or begun
             raise
         begun = True
     if gatherer.ended():

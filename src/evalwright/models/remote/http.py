@@ -389,9 +389,8 @@ def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _reason(error: OSError) -> str:
-    if (
-        error.errno is not None and error.errno in errno.errorcode
-    ):  # asyncio's own words have the address as Python writes it
+    # asyncio's own words have the address as Python writes it.
+    if error.errno is not None and error.errno in errno.errorcode:
         return os.strerror(error.errno)
     text = clean(error.strerror or str(error), 200).rstrip(".")
     return text or type(error).__name__
