@@ -110,7 +110,7 @@ def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None
     assert any("without a rank" in note for note in board.notes)
     assert any("Failed items" in note for note in board.notes)
     cell = plain(board)["rows"][2]["tasks"]["y"]
-    assert (cell["value"], cell["n_failed"]) == (None, 2)
+    assert (cell["value"], cell["n_missing"]) == (None, 2)
 
 
 def test_different_metrics_cannot_stand_on_one_board(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) 
     oracle = compare_unpaired(one, [math.nan if score is None else score for score in other])
     assert task.paired is None
     assert task.unpaired == oracle
-    assert task.result.n_failed_b == 1  # type: ignore[union-attr]
+    assert task.result.n_missing_b == 1  # type: ignore[union-attr]
     assert "share no item" in task.warnings[0]
     assert "unpaired" in found.conclusion and "different items: 40 and 50" in found.conclusion
     assert found.overall is None

@@ -221,7 +221,7 @@ def test_failures_are_not_wrong_answers() -> None:
     assert not decision["early"]
     assert decision["failed"] == 300
     assert decision["verdict"] != "two better"
-    assert a.n_failed == 300
+    assert a.n_missing == 300
 
 
 def test_a_model_that_never_answers_decides_nothing() -> None:

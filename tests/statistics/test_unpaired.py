@@ -67,7 +67,7 @@ def test_a_side_without_spread_is_no_certainty() -> None:
     unknown = compare_unpaired([2.0, 2.0], [1.0, 1.0], value_range=None)
     assert math.isnan(unknown.low)
     empty = compare_unpaired([math.nan], [1.0, 0.0], value_range=None)
-    assert (empty.n_a, empty.n_failed_a) == (0, 1)
+    assert (empty.n_a, empty.n_missing_a) == (0, 1)
     assert json.loads(json.dumps(empty.as_dict(), allow_nan=False))["low"] is None
 
 

@@ -77,7 +77,7 @@ class BoardRow:
     cells: Mapping[str, MetricResult]
     n: int
     n_asked: int
-    n_failed: int
+    n_missing: int
     cost: float | None
     outcomes: Mapping[str, int] = field(default_factory=dict)
     unscored: str = ""
@@ -285,7 +285,7 @@ def _row(
         cells=cells,
         n=sum(part.n for part in estimates),
         n_asked=sum(task.n_samples for task in run.tasks if task.name in cells),
-        n_failed=sum(part.n_failed for part in estimates),
+        n_missing=sum(part.n_missing for part in estimates),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
         unscored=unscored(run.tasks, empty=True),
@@ -348,7 +348,7 @@ def _notes(
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
     if tasks_are == "sample":
         yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
-    undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
+    undecided = [sum(cell.estimate.n_unsure for cell in row.cells.values()) for row in rows]
     if sum(undecided):
         answers = counted(sum(undecided), "answer")
         low, high = min(undecided), max(undecided)
@@ -393,7 +393,7 @@ def _notes(
         yield (
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
-    if any(row.n_failed for row in rows):
+    if any(row.n_missing for row in rows):
         ranked = "; ranks and ties hold whatever they would have scored" if made is not None else ""
         yield f"Failed items are counted separately and are not scored as wrong{ranked}."
     if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:

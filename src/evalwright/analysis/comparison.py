@@ -380,7 +380,7 @@ def _compare(
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
     lost = {run.id: _without_score(run.task(found.measure.task)) for run in (a, b)}
     warnings = [f"'{name}' has items without a score: {why}." for name, why in lost.items() if why]
-    if any(run.task(found.measure.task).n_undecided for run in (a, b)):
+    if any(run.task(found.measure.task).n_unsure for run in (a, b)):
         warnings.append(
             "A judge can decide what the rules left undecided, from the recorded answers (documentation, 'Undecided answers')."
         )
@@ -408,7 +408,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
 
 def _without_score(task: TaskResult) -> str:
     """Why items have no score; "" where nothing but requests or scorers failed, which the run says, or where all have one."""
-    undecided = f"{task.n_undecided:,} undecided" if task.n_undecided else ""
+    undecided = f"{task.n_unsure:,} undecided" if task.n_unsure else ""
     return ", ".join(filter(None, [unscored([task], failed_alone=bool(undecided)), undecided]))
 
 

@@ -6,7 +6,7 @@
     tree.science drops by more than 1 point   a node of that tree
     accuracy is below 80%                     is below, is above: B's score alone
     accuracy differs
-    n_failed is above 0                       factual.n_failed is that of one task
+    n_missing is above 0                       factual.n_missing is that of one task
 
 A metric is named by its label; without a task the rule holds for every task that has it. There are two ways of reading a
 rule, and the sentence of each outcome says which:
@@ -51,9 +51,9 @@ FORMS = (
     "METRIC drops|rises|changes by more than X [points|%]",
     "METRIC is below|above X",
     "METRIC differs",
-    "n_failed is above X",
+    "n_missing is above X",
 )
-N_FAILED = "n_failed"
+N_MISSING = "n_missing"
 OVERALL = "overall"
 TREE = "tree."
 
@@ -81,7 +81,7 @@ class GateRule:
     @property
     def counts_failures(self) -> bool:
         """Whether it is of failed items, and of no score."""
-        return self.what.rpartition(".")[2] == N_FAILED
+        return self.what.rpartition(".")[2] == N_MISSING
 
 
 def parse_gate_rule(text: str) -> GateRule:
@@ -207,7 +207,7 @@ def judge(
 
 def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     nodes = {f"{TREE}{node.name}": node for tree in common_trees([a, b]) for node in tree.nodes()}
-    if rule.what in (N_FAILED, OVERALL) or rule.what in nodes:
+    if rule.what in (N_MISSING, OVERALL) or rule.what in nodes:
         tasks = [task.name for task in a.tasks]
         yield _Target(rule, "", (), nodes.get(rule.what) or overall_node([a, b], tasks))
         return
@@ -215,14 +215,14 @@ def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     labels = {task.name: [one.label for one in task.metrics] for task in a.tasks if task.name in names_b}
     found = False
     for task, own in labels.items():
-        for label in (*own, N_FAILED):
+        for label in (*own, N_MISSING):
             if rule.what in (label, f"{task}.{label}"):
                 found = True
-                yield _Target(rule, task, () if label == N_FAILED else common_results([a, b], label)[task])
+                yield _Target(rule, task, () if label == N_MISSING else common_results([a, b], label)[task])
     if not found:
         every = dict.fromkeys(label for own in labels.values() for label in own)
         named = [f"{task}.{label}" for task, own in labels.items() for label in own]
-        known = [*every, *named, OVERALL, *nodes, N_FAILED]
+        known = [*every, *named, OVERALL, *nodes, N_MISSING]
         hint = " or ".join(map(repr, closest(rule.what, known)))
         raise ConfigurationError(
             f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both runs. "
@@ -247,11 +247,11 @@ def _check(rule: GateRule, mode: Mode) -> None:
 
 def _failures(b: Run, target: _Target) -> RuleResult:
     rule, task = target.rule, target.task
-    count = b.task(task).n_failed if task else b.n_failed
+    count = b.task(task).n_missing if task else b.n_missing
     why = unscored([b.task(task)] if task else b.tasks)
     failed = count > rule.amount if rule.verb == "above" else count < rule.amount
     text = f"{counted(count, 'item')} of {b.id} failed{f' ({why})' if why else ''}; the limit is {rule.amount:g}."
-    return RuleResult(rule.text, task, N_FAILED, failed, True, f"{task}: {text}" if task else text)
+    return RuleResult(rule.text, task, N_MISSING, failed, True, f"{task}: {text}" if task else text)
 
 
 def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
@@ -320,7 +320,7 @@ def _interval(whole: Average, level: float) -> tuple[float, float, float, float,
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
         why = f" as {clause}" if (clause := other_questions(found[0])) else ""
         how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
-        how += _whatever(apart.n_failed_a + apart.n_failed_b, ",")
+        how += _whatever(apart.n_missing_a + apart.n_missing_b, ",")
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = whole.parts((1, 0), level)
     left = _whatever(sum(part.n_missing for part in parts), ",")

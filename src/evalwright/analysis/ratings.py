@@ -71,7 +71,7 @@ def make_ratings(
     unit = SCALE / math.log(BASE)
     counted_in = [found[task] for task in weights]
     n = np.sum([(one.scores == one.scores).sum(axis=1) for one, _ in counted_in], axis=0)
-    n_failed = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
+    n_missing = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
     rows = [
         Rated(
             runs[place].id,
@@ -82,7 +82,7 @@ def make_ratings(
                 high=MEAN + unit * float(made.high[row]),
                 level=0.95,
                 n=int(n[row]),
-                n_failed=int(n_failed[row]),
+                n_missing=int(n_missing[row]),
                 n_clusters=made.units,
                 standard_error=unit * float(made.errors[row]),
                 method=f"Bradley-Terry, {'weak prior' if made.unbounded else 'sandwich'}, t",
@@ -92,7 +92,7 @@ def make_ratings(
         for row, place in enumerate(order)
     ]
     rows.sort(key=lambda row: (-row.rating.value, row.label, row.run))
-    notes = _notes(made, node, [task for task in tasks if task not in weights], int(n_failed.sum()))
+    notes = _notes(made, node, [task for task in tasks if task not in weights], int(n_missing.sum()))
     return Ratings(tuple(rows), weights, tuple(notes))
 
 

@@ -44,7 +44,7 @@ def _entry(run: Run) -> dict[str, Any]:
         "fingerprint": run.data["model"].get("fingerprint"),
         "hardware": hardware_of(run),
         "date": str(run.data["started"])[:10],
-        "n_failed": run.n_failed,
+        "n_missing": run.n_missing,
         "unscored": unscored(run.tasks),
         "samples_sha256": run.data["samples"].get("sha256"),
         "tasks": {
@@ -66,7 +66,7 @@ def _entry(run: Run) -> dict[str, Any]:
 
 def _numbers(metric: MetricResult) -> dict[str, Any]:
     found = metric.estimate.as_dict()
-    return {key: found[key] for key in ("value", "low", "high", "n", "n_failed", "method")}
+    return {key: found[key] for key in ("value", "low", "high", "n", "n_missing", "method")}
 
 
 def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:

@@ -44,7 +44,7 @@ def list_(runs_folder: str, as_json: bool) -> None:
         say(f"{folder} cannot be read: {reason}")
     if as_json:
         rows = [
-            {"id": run.name, "model": run.model, "started": run.data["started"], "n_failed": run.n_failed}
+            {"id": run.name, "model": run.model, "started": run.data["started"], "n_missing": run.n_missing}
             for run in found
         ]
         print_json(rows)

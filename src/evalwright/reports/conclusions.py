@@ -187,7 +187,7 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
     def show(x: float) -> str:
         return f"{scale * x + 0.0:.{decimals}f}"
 
-    gap, lost = show(found.difference), found.n_failed_a + found.n_failed_b
+    gap, lost = show(found.difference), found.n_missing_a + found.n_missing_b
     ends = whatever(lost, found.low, found.high, (found.scored_low, found.scored_high), show, "scored items")
     details = f"{100 * found.level:g}% {ends}, {found.test}, p = {found.p_value:.2g}, {basis}"
     if found.p_value < 1 - found.level and found.low * found.high > 0:

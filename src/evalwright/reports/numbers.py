@@ -138,14 +138,14 @@ def ranks(found: tuple[int, int] | None) -> str:
 
 
 def items(
-    n: int, n_failed: int, n_clusters: int | None = None, n_undecided: int = 0, failed: str = "failed"
+    n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0, failed: str = "failed"
 ) -> str:
     """What a number rests on: "240", "240, 3 failed, 1 undecided", "240 in 60 clusters". failed: what those are called."""
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
-    text += f", {count(n_failed)} {failed}" if n_failed else ""
-    return f"{text}, {count(n_undecided)} undecided" if n_undecided else text
+    text += f", {count(n_missing)} {failed}" if n_missing else ""
+    return f"{text}, {count(n_unsure)} undecided" if n_unsure else text
 
 
 def tokens(n: int) -> str:

@@ -174,7 +174,7 @@ def _run_line(run: Run) -> str:
     tasks = run.tasks
     scores = "; ".join(_named_score(task.name, task.main) for task in tasks[:1])
     more = f"; {numbers.counted(len(tasks) - 1, 'more task')}" if len(tasks) > 1 else ""
-    failed = f", {numbers.count(run.n_failed)} failed" if run.n_failed else ""
+    failed = f", {numbers.count(run.n_missing)} failed" if run.n_missing else ""
     items = numbers.counted(sum(task.n_samples for task in tasks), "sample")
     return f"Run {shorten(run.label, 40)} on {scores}{more}, {items}{failed}"
 
@@ -187,7 +187,7 @@ def _run_brief(run: Run) -> doc.Document:
     rows: list[Sequence[doc.Content]] = []
     for task, main in mains[:MOST_ROWS]:
         number = doc.Number(main.estimate, numbers.unit_of(main.kind)) if main else numbers.NOTHING
-        failed = failed_cell(task.n_failed + task.n_undecided)
+        failed = failed_cell(task.n_missing + task.n_unsure)
         rows.append((task.name, main.label if main else "", number, numbers.count(task.n_samples), failed))
     cost = f", {numbers.money(run.cost)}" if run.cost else ""
     said = f"{str(run.data['started'])[:10]}{cost}. Folder: {run.folder}"

@@ -64,7 +64,8 @@ class Matrix:
     """Scores of several runs on one task, as the measure shows them.
 
     values: (runs, items), nan where there is none. asked: (runs, items), whether the run has the item at all; missing: (runs,
-    items), whether it has no value because something failed or rules could not decide. keys and
+    items), whether it has no value through no fault of the model; unsure: (runs, items), whether a careful reader might argue with the
+    value. keys and
     clusters: (items,); clusters is None where every item stands alone. slices: a code per item, by metadata key. pairing: how
     items were found to be the same, None where they are no items of records.
 
@@ -78,6 +79,7 @@ class Matrix:
     values: NDArray[np.float64]
     asked: NDArray[np.bool_]
     missing: NDArray[np.bool_]
+    unsure: NDArray[np.bool_]
     clusters: NDArray[np.int64] | None
     slices: dict[str, SliceCodes]
     pairing: Pairing | None = None
@@ -108,7 +110,7 @@ class Matrix:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Whether each run has items that failed or are undecided, (runs,)."""
+        """Whether each run has missing items, (runs,)."""
         import numpy as np
 
         return np.asarray(self.of_items.missing.any(axis=1))
@@ -140,6 +142,7 @@ class Matrix:
             values=self.values[:, chosen],
             asked=self.asked[:, chosen],
             missing=self.missing[:, chosen],
+            unsure=self.unsure[:, chosen],
             clusters=None if self.clusters is None else self.clusters[chosen],
             slices={
                 key: SliceCodes(found.names, found.codes[chosen])
@@ -162,9 +165,9 @@ def pooled(found: Sequence[Matrix], name: str) -> Matrix:
         return found[0]
     clusters = np.concatenate([one.units for one in found])
     keys = np.concatenate([one.keys for one in found])
-    rows = [(one.values, one.asked, one.missing) for one in found]
-    values, asked, missing = (np.concatenate(side, axis=1) for side in zip(*rows, strict=True))
-    return Matrix(replace(found[0].measure, task=name), keys, values, asked, missing, clusters, {})
+    rows = [(one.values, one.asked, one.missing, one.unsure) for one in found]
+    values, asked, missing, unsure = (np.concatenate(side, axis=1) for side in zip(*rows, strict=True))
+    return Matrix(replace(found[0].measure, task=name), keys, values, asked, missing, unsure, clusters, {})
 
 
 def make_matrix(
@@ -176,11 +179,12 @@ def make_matrix(
     pairing = pair_items(scores)
     keys = pairing.keys
     values = np.full((len(scores), len(keys)), np.nan)
-    asked, missing = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
+    asked, missing, unsure = (np.zeros(values.shape, dtype=bool) for _ in range(3))
     clustered = any(one.clustered for one in scores)
     clusters = ~keys if clustered else None  # an item without a cluster is alone: `cluster_code`
     for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
-        values[row, places], asked[row, places], missing[row, places] = one.values, True, one.missing
+        values[row, places], asked[row, places] = one.values, True
+        missing[row, places], unsure[row, places] = one.missing, one.unsure
         if clusters is not None and one.clustered:
             named = one.clusters != ~one.keys
             clusters[places[named]] = one.clusters[named]
@@ -190,7 +194,7 @@ def make_matrix(
     bounded = main.kind in BOUNDED
     measure = Measure(task, main.label, main.scorer, main.kind, bounded, main.less_is_better, form)
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
-    return Matrix(measure, keys, values, asked, missing, clusters, found, pairing)
+    return Matrix(measure, keys, values, asked, missing, unsure, clusters, found, pairing)
 
 
 def matrices(
@@ -309,8 +313,9 @@ def _of_groups(
             keys, asked = keys[:1], np.ones((2, 1), dtype=bool)
             values = np.array([[one.estimate.value] for one in own])
         inside = found if not name[0] else found.part(cut.items >= 0)
-        missing, estimates = np.zeros(asked.shape, dtype=bool), tuple(one.estimate for one in own)
-        sides = found.measure, keys, values, asked, missing, None
+        estimates = tuple(one.estimate for one in own)
+        none = np.zeros(asked.shape, dtype=bool)
+        sides = found.measure, keys, values, asked, none, none, None
         parts[name] = Matrix(*sides, {}, scores=inside, estimates=estimates, problems=problems)
     whole = parts.pop(("", ""))
     return replace(whole, slices=found.slices, within=parts)

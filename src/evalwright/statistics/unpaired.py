@@ -50,8 +50,8 @@ class UnpairedComparison(Plain):
 
     n_a: int
     n_b: int
-    n_failed_a: int
-    n_failed_b: int
+    n_missing_a: int
+    n_missing_b: int
     mean_a: float
     mean_b: float
     difference: float
@@ -100,13 +100,13 @@ def compare_unpaired(
     check_level(level)
     one, two, tested = _tested((a, clusters_a), (b, clusters_b), level, value_range)
     scored_low, scored_high = tested.low, tested.high
-    if (one.n_failed or two.n_failed) and one.n and two.n:
+    if (one.n_missing or two.n_missing) and one.n and two.n:
         tested = _filled(tested, (a, clusters_a), (b, clusters_b), level, value_range)
     return UnpairedComparison(
         n_a=one.n,
         n_b=two.n,
-        n_failed_a=one.n_failed,
-        n_failed_b=two.n_failed,
+        n_missing_a=one.n_missing,
+        n_missing_b=two.n_missing,
         mean_a=one.value,
         mean_b=two.value,
         difference=one.value - two.value,
@@ -310,7 +310,7 @@ def _fill(
         *sides, clusters_a=groups[0], clusters_b=groups[1], level=level, value_range=value_range
     )
     both = {
-        "n_missing": found.n_failed_a + found.n_failed_b,
+        "n_missing": found.n_missing_a + found.n_missing_b,
         "p_value": found.p_value,
         "p_adjusted": min(1.0, pairs * found.p_value),
         "standard_error": np.nan if found.standard_error is None else found.standard_error,

@@ -115,7 +115,7 @@ def plan(
         power=power,
         pilot=pilot,
         pilot_runs=tuple(str(source.run.folder) for source in sources) if pilot is not None else (),
-        pilot_failed=sum(source.run.n_failed for source in sources) if pilot is not None else 0,
+        pilot_failed=sum(source.run.n_missing for source in sources) if pilot is not None else 0,
         tasks=tuple(made),
         visible_overall=_overall(made, pairs, aim),
         models=totals,

@@ -102,7 +102,7 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
 def _check(run: Run, path: Path) -> None:
     """Raise RunError where the parts of a run are of a wrong kind, before anything is written."""
     try:
-        _ = run.label, run.tasks, run.groups, run.n_failed, run.cost
+        _ = run.label, run.tasks, run.groups, run.n_missing, run.cost
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise RunError(f"{path} has a run whose parts cannot be read ({why}).") from error
@@ -145,12 +145,10 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
         for name, score in record.scores.items():
             parts = to_json(dict(score.parts)) if score.parts else None
             told = {"label": score.label or None, "explanation": _fit(score.explanation) or None}
+            told["unsure"] = _fit(score.unsure) or None
             yield {**base, "scorer": name, "value": score.value, **told, "parts": parts}
         for name, failure in record.score_failures.items():
             yield {**base, "scorer": name, "failure": _fit(f"{failure.kind}: {failure.message}")}
-        for name, undecided in record.undecided.items():
-            told = {"label": undecided.label, "explanation": _fit(undecided.explanation)}
-            yield {**base, "scorer": name, **told}
 
 
 def _fit(text: str) -> str:

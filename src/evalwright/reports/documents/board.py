@@ -135,7 +135,7 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
                 *([_score(first, i), together]),
                 *(_score(column, i) for column in others),
                 doc.Cell(coverage(row), sort=row.n),
-                failed_cell(row.n_failed, row.unscored),
+                failed_cell(row.n_missing, row.unscored),
                 cost,
                 doc.Cell(row.hardware, name=True),
                 row.date,
@@ -161,7 +161,7 @@ def _ratings(found: Ratings) -> doc.Table:
             doc.Cell(doc.Number(row.rating, "plain"), "strong"),
             numbers.number(row.wins, "points", 1),
             numbers.count(row.rating.n),
-            failed_cell(row.rating.n_failed, ""),
+            failed_cell(row.rating.n_missing, ""),
         )
         for row in found.rows
     ]

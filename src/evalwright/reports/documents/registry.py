@@ -48,7 +48,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
                 doc.Cell(run["label"], name=True),
                 run.get("hardware", numbers.NOTHING) if hardware else "",
                 *scores,
-                failed_cell(run.get("n_failed", 0), run.get("unscored", "")),
+                failed_cell(run.get("n_missing", 0), run.get("unscored", "")),
                 run["date"],
             )
         )

@@ -40,7 +40,7 @@ def run_document(run: Run) -> doc.Document:
 
 def _undecided(run: Run) -> Iterator[doc.Block]:
     """What to do about answers that rules could not decide, where no judge was asked."""
-    n = sum(task.n_undecided for task in run.tasks)
+    n = sum(task.n_unsure for task in run.tasks)
     if n and not run.data.get("roles"):
         said = f"A judge can decide {numbers.counted(n, 'undecided answer')}: evalwright score {run.folder} --judge provider/name"
         yield doc.Note(said, "quiet")
@@ -62,7 +62,7 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
                 doc.Cell(run.label, name=True),
                 _main_scores(run) or numbers.NOTHING,
                 f"{items}, stopped early" if ended_early(run) else items,
-                failed_cell(run.n_failed, unscored(run.tasks)),
+                failed_cell(run.n_missing, unscored(run.tasks)),
                 inert(run.data["started"])[:10],
             )
         )
@@ -151,7 +151,7 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
 
 def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[doc.Block]:
     failed = f", {words}" if (words := unscored([task], failed_alone=True, empty=True)) else ""
-    failed += f", {numbers.count(task.n_undecided)} undecided" if task.n_undecided else ""
+    failed += f", {numbers.count(task.n_unsure)} undecided" if task.n_unsure else ""
     samples = numbers.counted(task.n_samples, "sample")
     yield doc.Heading(f"{task.name} (version {task.version}): {samples}{failed}")
     if not task.metrics:
@@ -175,7 +175,7 @@ def bounds_notes(task: TaskResult) -> Iterator[doc.Note]:
     metric, failed = task.metrics[0], _unscored(task)
     ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
-        n, undecided = metric.estimate.n_missing, metric.estimate.n_undecided
+        n, undecided = metric.estimate.n_missing, metric.estimate.n_unsure
         what = failed if not undecided else "undecided" if n == undecided else f"{failed} or undecided"
         yield doc.Note(
             f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: whatever "
@@ -194,7 +194,7 @@ def metrics_table(metrics: Sequence[MetricResult], failed: str = "failed", *, ho
         (
             metric.label,
             doc.Cell(doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
-            numbers.items(one.n, one.n_failed, one.n_clusters, one.n_undecided, failed),
+            numbers.items(one.n, one.n_missing, one.n_clusters, one.n_unsure, failed),
             *([_method(one)] if how else []),
         )
         for metric in metrics
@@ -234,7 +234,7 @@ def _slices(
                 )
                 for metric in shown
             ]
-            n, failed = (main.estimate.n, main.estimate.n_failed) if main else (0, 0)
+            n, failed = (main.estimate.n, main.estimate.n_missing) if main else (0, 0)
             rows.append(
                 (shorten(value, 60), *scores, numbers.count(n), numbers.count(failed) if failed else "")
             )
@@ -276,7 +276,7 @@ def _pooled(own: Sequence[MetricResult]) -> Estimate:
     from evalwright.statistics.intervals import wilson
 
     parts = [one.estimate for one in own]
-    n, failed = sum(one.n for one in parts), sum(one.n_failed for one in parts)
+    n, failed = sum(one.n for one in parts), sum(one.n_missing for one in parts)
     scored = [one for one in parts if one.n]
     if not n or own[0].kind not in _MEANS or any(math.isnan(one.value) for one in scored):
         return Estimate.none("pooled over few items", failed, n=n)

@@ -173,8 +173,6 @@ def _scored(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
         rests = [row.get("answer", "")[begin:end] for begin, end in score.get("evidence", ())]
         words = [score.get("explanation", ""), *(f"Evidence: {one}" for one in rests)]
         yield doc.Text(verdict, "\n".join(filter(None, words)))
-    for name, one in row.get("undecided", {}).items():
-        yield doc.Text(f"{whose}{name}: undecided", one.get("explanation", ""))
     failures = [("failed", row["failure"])] if row.get("failure") else []
     for name, one in [*failures, *row.get("score_failures", {}).items()]:
         yield doc.Text(f"{whose}{name}: {one['kind']} ({one['party']})", one["message"])
@@ -221,7 +219,6 @@ def _verdict(row: Mapping[str, Any], main: str) -> str:
     if row["outcome"] != "answered":
         return str(row["outcome"])
     labels = {name: one.get("label", "") for name, one in row["scores"].items()}
-    labels |= dict.fromkeys(row.get("undecided", ()), "undecided")
     first = labels.get(main, "")
     others = [
         f"{name} {label}" for name, label in labels.items() if name != main and label not in ("", first)

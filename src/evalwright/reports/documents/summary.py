@@ -57,7 +57,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     blocks.append(doc.Facts([(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]))
     if len(runs) > _MOST_ROWS:
         blocks.append(doc.Note(f"And {len(runs) - _MOST_ROWS:,} more in {runs[0].folder.parent}.", "quiet"))
-    shown = next((run for run in runs if run.n_failed), runs[0])
+    shown = next((run for run in runs if run.n_missing), runs[0])
     return doc.Document(f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown, runs)))])
 
 
@@ -78,7 +78,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
             row.letters if len({one.letters for one in board.rows}) < len(board.rows) else "",
             doc.Number(estimate, first.unit),
             coverage(row),
-            failed_cell(row.n_failed),
+            failed_cell(row.n_missing),
             "" if row.cost is None else numbers.money(row.cost),
         )
         for row, label, estimate in zip(board.rows, board_labels(board), first.estimates, strict=True)
@@ -92,7 +92,7 @@ def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
     name = _typed(run)
     together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
-    yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_failed else ''}"
+    yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_missing else ''}"
     if len(together) == 2:
         yield "Compare", f"evalwright compare {' '.join(map(_typed, together))} --flips 5"
     yield "Browser", f"evalwright view {' '.join(map(_typed, together))}"
@@ -219,7 +219,7 @@ def _unscored(run: Run) -> Iterator[doc.Block]:
     if words := unscored(run.tasks, failed_alone=True, empty=True):
         n = sum(task.n_samples for task in run.tasks)
         yield doc.Note(f"Of {numbers.counted(n, 'sample')}: {words}.", "warn")
-    if undecided := sum(task.n_undecided for task in run.tasks):
+    if undecided := sum(task.n_unsure for task in run.tasks):
         said = f"{numbers.counted(undecided, 'answer')} undecided: the rules cannot tell whether {numbers.plural(undecided, 'it is', 'they are')} right."
         asked = (
             ""

@@ -253,14 +253,13 @@ class Samples:
         place, task, name, draw = len(self._ids), str(row["task"]), str(row["id"]), int(row["draw"])
         found: dict[str, float | str] = {"task": task, "outcome": str(row.get("outcome", "")), "repeat": draw}
         scores: Mapping[str, Any] = row["scores"]
-        undecided: Mapping[str, Any] = row.get("undecided", {})
         failures: Mapping[str, Any] = row.get("score_failures", {})
-        named = [*scores, *undecided, *failures]
+        named = [*scores, *failures]
         main = self._scorers.get(task) or (self._scorers.setdefault(task, named[0]) if named else "")
         found["scorer"] = main
         for scorer in named:
             self._scorer_names.setdefault(scorer)
-            found |= self._score(scorer, scores.get(scorer), "undecided" if scorer in undecided else "")
+            found |= self._score(scorer, scores.get(scorer), "")
         found["score"] = found.get(f"score.{main}", NAN)
         found["label"] = found.get(f"label.{main}", "")
         failed = row.get("failure") or next(iter(failures.values()), None)

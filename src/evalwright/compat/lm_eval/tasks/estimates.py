@@ -140,14 +140,14 @@ class Metrics:
         from evalwright.statistics import mean_interval
 
         items = values_of(metric, column)
-        n, failed = len(items), column.n_failed
+        n, failed = len(items), column.n_missing
         if not n:
             return by_error(math.nan, None, n, failed, "no interval: nothing was scored")
         try:
             if not self.published and name == "mean":
                 numbers = [float(item) for item in items]
                 limits = (0.0, 1.0) if all(0 <= number <= 1 for number in numbers) else None
-                return mean_interval(numbers, n_failed=failed, value_range=limits)
+                return mean_interval(numbers, n_missing=failed, value_range=limits)
             value = float(function(items))
             error = aggregation.standard_error(name, items, metric, self.iterations)
         except Exception as found:
