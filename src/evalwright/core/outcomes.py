@@ -93,7 +93,7 @@ _MESSAGES: dict[Outcome, tuple[Party, str]] = {
 def outcome_of(response: Response) -> Outcome:
     """What a reply to a request for text is."""
     by_reason = _BY_FINISH_REASON.get(response.finish_reason)
-    if by_reason is not None:
+    if by_reason is not None and not (by_reason == TOOL_CALL and _is_visible(response.text)):
         return by_reason
     if "<" not in response.text and _is_visible(response.text):
         return ANSWERED
@@ -128,10 +128,11 @@ def outcome_of_failure(failure: Failure) -> Outcome:
 def is_models_own(failure: Failure) -> bool:
     """Whether a request failed through what the model did, so that its sample is scored and not missing.
 
-    A prompt that the provider's filter stopped never reached the model.
+    A prompt that the provider's filter stopped never reached the model, and is the provider's failure; a reply that it stopped is
+    the model's.
     """
     outcome = outcome_of_failure(failure)
-    return outcome in NO_ANSWER and outcome != FILTERED
+    return outcome in NO_ANSWER and (outcome != FILTERED or failure.party == "model")
 
 
 def response_of_fault(failure: Failure) -> Response:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Self
 
 from evalwright.core.asking import Ask
@@ -21,6 +22,7 @@ from evalwright.core.errors import (
     EvalwrightError,
     Failure,
     RequestFailed,
+    StillWriting,
     StoreError,
     closest,
 )
@@ -256,8 +258,8 @@ class Engine:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if not self._again and (empty := await self._store.empty(key, lately=elsewhere)) is not None:
-                raise RequestFailed(replace(empty, message=f"{empty.message} {_REMEMBERED}"))
+            if not self._again:
+                await self._refuse_remembered(lane, key, lately=elsewhere)
             account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
             try:
                 if lane.remote is None:
@@ -274,6 +276,8 @@ class Engine:
                 error.failure = account.failed(error.failure)
                 if error.failure.kind == EmptyReply.kind:
                     self._store.remember_empty(key, error.failure)
+                elif error.failure.kind == StillWriting.kind:
+                    self._store.remember_empty(_key_at_time_limit(key, lane.model), error.failure)
                 raise
         except BaseException:
             outbox.give_up(key, claim)
@@ -285,6 +289,16 @@ class Engine:
         await outbox.put(row_of(key, lane.fingerprint, payload, response))
         counts.asked += 1
         return response
+
+    async def _refuse_remembered(self, lane: Lane, key: bytes, *, lately: bool) -> None:
+        """Raise RequestFailed for a request that was paid before, and to which the model said nothing or did not come to an end.
+
+        With more time than before, the latter is sent again.
+        """
+        for memory_key in (key, _key_at_time_limit(key, lane.model)):
+            failure = await self._store.empty(memory_key, lately=lately)
+            if failure is not None:
+                raise RequestFailed(replace(failure, message=f"{failure.message} {_REMEMBERED}"))
 
     async def _batched(self, batcher: Batcher, account: Account) -> Response:
         await account.reserve()
@@ -403,6 +417,12 @@ def _tell(loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None], sent
     """From any thread."""
     with suppress(RuntimeError):  # the loop has closed
         loop.call_soon_threadsafe(on_event, sentence)
+
+
+def _key_at_time_limit(key: bytes, model: Model) -> bytes:
+    """The key under which it is remembered that an answer was not ended within the model's time limit."""
+    seconds = model.pacing.timeout if isinstance(model, RemoteModel) else 0.0
+    return blake2b(b"still writing %r" % seconds, key=key[:64], digest_size=len(key)).digest()
 
 
 def _unable(model: Model, ability: str) -> Failure:
