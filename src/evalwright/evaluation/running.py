@@ -8,6 +8,7 @@ once, with them in rounds.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -61,6 +62,7 @@ from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import RUN_PROGRAMS
+from evalwright.strategies.faults import StrategyAsk
 from evalwright.tasks.yaml_files import kind_of
 from evalwright.trackers import open_trackers
 
@@ -421,18 +423,23 @@ def _was_stopped(record: SampleRecord) -> bool:
 
 
 async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:
-    """Answer one sample and score the answer. What fails is in the record, never in a score."""
+    """Answer one sample and score the answer.
+
+    What the model did in place of an answer is scored; what failed through no fault of it is in the record, never in a score.
+    """
     answer: Answer | None = None
     failure: Failure | None = None
+    door = StrategyAsk(ask)
     try:
-        made: object = await task.strategy(sample, ask, draw)
+        made: object = await task.strategy(sample, door, draw)
         if isinstance(made, Answer):
             answer = made
         else:
             why = f"it gave {kind_of(made)}, not an Answer"
             failure = Failure("strategy error", "task", f"The strategy of '{task.name}' is wrong: {why}")
     except RequestFailed as error:
-        failure = error.failure
+        answer = door.answer_of(error.failure)
+        failure = error.failure if answer is None else None
     except EvalwrightError:
         raise  # the store or the configuration: not this sample's matter
     except Exception as error:
@@ -499,20 +506,27 @@ def is_models_own_reply(answer: Answer) -> bool:
 def fault_score(scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: Outcome) -> Score | None:
     """The score of a reply that is no answer through the model's own fault; None where the scorer has none for it.
 
-    Rules score the empty text, for the parts that metrics over classes and whole corpora need; the value is the worst.
+    Rules score the empty text, for the parts that metrics over classes and whole corpora need. The value is the worst that the scorer
+    declares, or that of the empty text where it is lower, as where less is better and the range is open.
     """
     if scorer.worst is None:
         return None
     explanation = explanation_of(outcome)
-    if scorer.asks or scorer.kind in RUN_PROGRAMS:
-        return Score(scorer.worst, outcome, explanation)
+    at_worst = Score(scorer.worst, outcome, explanation)
+    reads_nothing = scorer.asks or scorer.kind in RUN_PROGRAMS
+    read_empty = scorer.on_fault or (None if reads_nothing else scorer.function)
+    if read_empty is None:
+        return at_worst
     try:
-        score = scorer.function(sample, empty_answer)
+        score = read_empty(sample, empty_answer)
     except Exception:
-        score = None
+        return at_worst
+    if isinstance(score, NoScore):
+        return None
     if not isinstance(score, Score):
-        return Score(scorer.worst, outcome, explanation)
-    return replace(score, value=scorer.worst, label=outcome, explanation=explanation, evidence=(), unsure="")
+        return at_worst
+    value = min(scorer.worst, score.value) if math.isfinite(score.value) else scorer.worst
+    return replace(score, value=value, label=outcome, explanation=explanation, evidence=(), unsure="")
 
 
 async def score_answer(

@@ -7,7 +7,9 @@ none, is undecided.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from string import ascii_uppercase
+from typing import Any
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
@@ -123,3 +125,13 @@ def classification(sample: Sample, answer: Answer) -> Score:
     if "probability" in parts:
         said += f"; P({sample.choices[-1]}) = {parts['probability']:.3f}"
     return Score(float(right), "correct" if right else "incorrect", said, parts)
+
+
+def _parts_of_no_choice(sample: Sample, options: Mapping[str, Any]) -> dict[str, float]:
+    """The parts of a reply that chose nothing, for metrics over classes."""
+    gold = {"gold": float(sample.gold[0])} if len(sample.gold) == 1 else {}
+    return {"predicted": float(NOT_EXTRACTED), **gold}
+
+
+for _scorer in (choice, classification):
+    vars(_scorer)["fault_parts"] = _parts_of_no_choice

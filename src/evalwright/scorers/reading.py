@@ -82,7 +82,18 @@ def saying(scorer: Scorer, part: str) -> Scorer:
         found: Any = scorer.function(sample, answer)
         return said(found, sample, answer)
 
-    return replace(scorer, function=asked if scorer.asks else scored)
+    read_fault = scorer.on_fault or (None if scorer.asks else scorer.function)
+
+    def scored_fault(sample: Sample, answer: Answer) -> Scored:
+        assert read_fault is not None
+        made: Any = read_fault(sample, answer)
+        return said(made, sample, answer)
+
+    return replace(
+        scorer,
+        function=asked if scorer.asks else scored,
+        on_fault=scored_fault if read_fault is not None else None,
+    )
 
 
 def _option(sample: Sample, answer: Answer, **_: Any) -> str:
