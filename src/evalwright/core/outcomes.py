@@ -24,6 +24,7 @@ from evalwright.core.errors import Failure, Party
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response, Usage
 
+NoAnswer = Literal["cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call"]
 Outcome = Literal[
     "answered", "cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call", "failed"
 ]

@@ -53,8 +53,8 @@ _FILTERED_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Anthropic, DeepSeek, xAI, OpenAI and OpenRouter say it in words, under codes that mean other things as well."""
-_REPLY_FILTERED_WORDS = re.compile("output (?:data|text) may contain", re.IGNORECASE)
-"""Alibaba says which of the two it stopped: "Output data may contain inappropriate content." """
+_REPLY_FILTERED_WORDS = re.compile("output (?:(?:data|text) may contain|blocked by)", re.IGNORECASE)
+"""Alibaba and Anthropic say which of the two they stopped: "Output data may contain inappropriate content." """
 _NO_CREDIT = frozenset({
     "insufficient_quota", "insufficient_user_quota", "billing_hard_limit_reached", "billing_not_active",
     "exceeded_current_quota_error",
