@@ -103,10 +103,10 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
         assert accuracy["value"] == right / 80 and (accuracy["n"], accuracy["n_missing"]) == (80, 20)
         assert accuracy["bounds"] == pytest.approx([wilson(right, 100)[0], wilson(right + 20, 100)[1]])
         assert task["n_missing"] == 20 and task["failures"] == {"filtered": 20}
-        *_, faults, help, last = done.err.strip().splitlines()
-        assert faults == "40 replies were no answer (40 cut before any answer) and count as wrong."
-        assert "-M max_tokens=N" in help
-        assert last.startswith("20 answers are missing: prompts stopped by the provider's filter.")
+        *_, faults, last = done.err.strip().splitlines()
+        assert faults.startswith("40 replies were no answer (40 cut before any answer) and count as wrong.")
+        assert "-M max_tokens=N" in faults
+        assert last.startswith("20 answers are missing: stopped by the filter on prompts.")
         assert "40 cut before any answer" in " ".join(done.out.split())
         for row in records(Path("runs/r")):
             assert ("scores" in row and bool(row["scores"])) == (row["outcome"] != "filtered")

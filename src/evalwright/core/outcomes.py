@@ -48,9 +48,9 @@ WORDS = {
     EMPTY: "empty",
     REFUSED: "refused by the model",
     FILTERED: "filtered by the provider",
-    TOO_LONG: "too long for the model",
+    TOO_LONG: "with a prompt too long for the model",
     UNFINISHED: "still being written at the time limit",
-    TOOL_CALL: "a call of a tool that was not offered",
+    TOOL_CALL: "calling a tool that was not offered",
 }
 """How people read them."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.analysis.words import counted
 from evalwright.core.errors import Failure, RunError
-from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED, Outcome
+from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
 from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult, faults_in_words, model_faults
@@ -46,7 +46,7 @@ CLOSING = {
 _NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, "scorer error"})
 """Labels of failures to which the same command would get the same again."""
 
-_LABELS = {FILTERED: "prompts stopped by the provider's filter"}
+_LABELS = {FILTERED: "stopped by the filter on prompts"}
 """Labels of failures that say too little by themselves."""
 
 _JUDGE_FAILED = "the judge failed: "
@@ -111,16 +111,14 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         for task, record in zip(run.tasks, run.data["tasks"], strict=True):
             by_end.setdefault(_end_of_faults(task, record), []).append(task)
-    seen: dict[Outcome, None] = {}
     for end, tasks in by_end.items():
         faults = model_faults(tasks)
         if not faults:
             continue
-        seen |= dict.fromkeys(faults)
         n_faults = sum(faults.values())
         replies = f"{n_faults:,} {'reply was' if n_faults == 1 else 'replies were'}"
-        yield f"{replies} no answer ({faults_in_words(tasks)}) and {_agreed(end, n_faults)}."
-    yield from (CLOSING[outcome] for outcome in seen if outcome in CLOSING)
+        sentence = f"{replies} no answer ({faults_in_words(tasks)}) and {_agreed(end, n_faults)}."
+        yield " ".join([sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)])
 
 
 def _agreed(end: str, n_faults: int) -> str:
