@@ -61,13 +61,19 @@ def edit(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
     kind = KINDS[number(body)] if 0 <= number(body) < len(KINDS) else ""
     choice = reply["choices"][0]
     if kind == "cut":
-        choice |= {"finish_reason": "length", "message": {"role": "assistant", "content": "", "reasoning_content": "Hm"}}
+        choice |= {
+            "finish_reason": "length",
+            "message": {"role": "assistant", "content": "", "reasoning_content": "Hm"},
+        }
     if kind == "refused":
         choice["message"] |= {"content": None, "refusal": "I will not."}
     if kind == "reply filtered":
         choice |= {"finish_reason": "content_filter", "message": {"role": "assistant", "content": ""}}
     if kind == "tool call":
-        choice |= {"finish_reason": "tool_calls", "message": {"role": "assistant", "content": None, "tool_calls": [{}]}}
+        choice |= {
+            "finish_reason": "tool_calls",
+            "message": {"role": "assistant", "content": None, "tool_calls": [{}]},
+        }
     return reply
 
 
@@ -79,7 +85,9 @@ def _folder(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_fault_is_scored_or_missing_and_only_the_missing_are_sent_again(tmp_path: Path) -> None:
     write_questions(tmp_path, len(KINDS) + N_GOOD)
-    with serving(lambda prompt: "a long answer", faults=Faults(script=script, retry_after=0.1), edit=edit) as server:
+    with serving(
+        lambda prompt: "a long answer", faults=Faults(script=script, retry_after=0.1), edit=edit
+    ) as server:
         command = (
             "run", "questions.yaml", "--model", f"openai/{server.url}#m", "--name", "r", "-M", "max_attempts=2",
             "-M", "timeout=1.5", "-M", "stream=true", "-M", "deadline=60",
@@ -95,7 +103,10 @@ def test_each_fault_is_scored_or_missing_and_only_the_missing_are_sent_again(tmp
             assert sent(server)[place] == sendings, kind
         for place, (kind, (failure, attempts)) in enumerate(NOT_THE_MODELS.items(), len(MODELS_OWN)):
             row = rows[place]
-            assert (row["failure"]["kind"], row["failure"]["attempts"]) == (failure, attempts), (kind, row["failure"])
+            assert (row["failure"]["kind"], row["failure"]["attempts"]) == (failure, attempts), (
+                kind,
+                row["failure"],
+            )
             assert not row["scores"], kind
         (task,) = record(Path("runs/r"))["tasks"]
         n_scored = len(MODELS_OWN) + N_GOOD
@@ -129,14 +140,20 @@ def test_what_was_paid_for_a_reply_without_an_answer_is_in_the_record(tmp_path: 
     assert done.code == 0, done.text
     data = record(Path("runs/r"))
     assert data["tasks"][0]["outcomes"] == {"empty": 3}
-    assert all(row["responses"][0]["usage"] and row["responses"][0]["cost"] > 0 for row in records(Path("runs/r")))
-    assert data["usage"]["answers"]["cost"] == pytest.approx(data["usage"]["cost"]) and data["usage"]["cost"] > 0
+    assert all(
+        row["responses"][0]["usage"] and row["responses"][0]["cost"] > 0 for row in records(Path("runs/r"))
+    )
+    assert (
+        data["usage"]["answers"]["cost"] == pytest.approx(data["usage"]["cost"]) and data["usage"]["cost"] > 0
+    )
 
 
 def test_a_fault_in_the_second_turn_ends_the_sample_and_keeps_the_first_reply(tmp_path: Path) -> None:
     write_questions(tmp_path, 2)
     task = Path("questions.yaml")
-    text = task.read_text(encoding="utf-8").replace('user: "{{ input }}"', 'user: ["{{ input }}", "Are you sure?"]')
+    text = task.read_text(encoding="utf-8").replace(
+        'user: "{{ input }}"', 'user: ["{{ input }}", "Are you sure?"]'
+    )
     task.write_text(text, encoding="utf-8")
 
     def second_turn(body: Mapping[str, Any], before: int) -> str | None:

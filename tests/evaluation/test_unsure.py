@@ -134,7 +134,9 @@ def test_where_the_judge_fails_the_rules_reading_stands() -> None:
         "yes",
         name="judge",
         version="1",
-        failures=lambda request, asked: Overloaded("The judge is down") if "perhaps" in request.prompt else None,
+        failures=lambda request, asked: (
+            Overloaded("The judge is down") if "perhaps" in request.prompt else None
+        ),
         pacing=Pacing(max_attempts=1),
     )
     (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwyyp"), roles={"judge": judging})
@@ -152,7 +154,10 @@ def test_where_the_judge_fails_the_rules_reading_stands() -> None:
 
 def test_a_judge_that_always_fails_is_said_clearly() -> None:
     judging = ScriptedModel(
-        "yes", name="judge", version="1", failures=lambda request, asked: AuthenticationFailed("The key is wrong")
+        "yes",
+        name="judge",
+        version="1",
+        failures=lambda request, asked: AuthenticationFailed("The key is wrong"),
     )
     (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwyyy"), roles={"judge": judging})
     assert made.n_missing == 0 and made.n_unsure == 3

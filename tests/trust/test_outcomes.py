@@ -112,7 +112,10 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
             assert ("scores" in row and bool(row["scores"])) == (row["outcome"] != "filtered")
             assert ("answer" in row) == (row["outcome"] != "filtered")
             if row["outcome"] == "cut":
-                assert row["scores"]["exact-match"]["value"] == 0 and row["scores"]["exact-match"]["label"] == "cut"
+                assert (
+                    row["scores"]["exact-match"]["value"] == 0
+                    and row["scores"]["exact-match"]["label"] == "cut"
+                )
 
         # What was paid for is kept and never sent again; a request that the filter refused was never answered.
         again = ran(server.url)
@@ -155,7 +158,9 @@ def test_the_models_own_faults_alone_are_no_error(tmp_path: Path) -> None:
 def test_a_task_may_leave_them_without_a_score(tmp_path: Path) -> None:
     write_questions(tmp_path, 4)
     with_key(tmp_path, "no_answer: unscored")
-    with serving(edit=lambda reply, body: chat("", "length")(reply, body) if number(body) == 1 else reply) as server:
+    with serving(
+        edit=lambda reply, body: chat("", "length")(reply, body) if number(body) == 1 else reply
+    ) as server:
         done = ran(server.url)
     (task,) = record(Path("runs/r"))["tasks"]
     assert done.code == 0 and (task["n_missing"], task["metrics"][0]["n"]) == (0, 3)

@@ -56,7 +56,7 @@ class Scorer:
     no score because the scorer is not about being right (a length, a rate of hallucination).
     own_faults: whether the scorer itself scores such replies, as empty answers.
     on_fault: scores such a reply, as an empty answer and without asking anything, for the parts that metrics over classes and whole
-    corpora need; its value counts where it is below `worst`. Without it the function does, where it asks nothing.
+    corpora need; its value counts only where it is below a `worst` of 0. Without it the function does, where it asks nothing.
     """
 
     name: str

@@ -507,7 +507,7 @@ def fault_score(scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: O
     """The score of a reply that is no answer through the model's own fault; None where the scorer has none for it.
 
     Rules score the empty text, for the parts that metrics over classes and whole corpora need. The value is the worst that the scorer
-    declares, or that of the empty text where it is lower, as where less is better and the range is open.
+    declares; where that is 0, a value below it that the empty text has (minus an error rate, which has no greatest).
     """
     if scorer.worst is None:
         return None
@@ -525,7 +525,8 @@ def fault_score(scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: O
         return None
     if not isinstance(score, Score):
         return at_worst
-    value = min(scorer.worst, score.value) if math.isfinite(score.value) else scorer.worst
+    is_lower = scorer.worst == 0 and math.isfinite(score.value) and score.value < 0
+    value = score.value if is_lower else scorer.worst
     return replace(score, value=value, label=outcome, explanation=explanation, evidence=(), unsure="")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -72,11 +72,19 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         sentences.append("Verdicts that cannot be read stay as they are: use another judge.")
     if PUBLISHED in labels:
         sentences.append("Those that fail as published are evaluated with --scoring corrected.")
-    if labels.keys() - _NOT_MENDED_BY_REPEATING:
-        sentences.append("Run the same command again: only these are sent.")
+    sentences += _repeating(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
     if "scorer error" in labels:
         sentences.append("The scorer raised errors: fix it, then `evalwright score` the run.")
     return " ".join(sentences)
+
+
+def _repeating(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
+    """Which command asks again, for failures that this may mend. A run that was scored again has its answers from another command."""
+    of_answers = [label for label in labels if not label.startswith("judge: ")]
+    if of_answers and any("scored_from" in run.data for run in runs):
+        yield "Repeat the command that requested the answers: only these are sent. Then score the run again."
+    elif labels:
+        yield "Run the same command again: only these are sent."
 
 
 def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:

@@ -157,7 +157,11 @@ def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Abilit
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> float:
         blind = replace(sample, targets=(), gold=())
-        made = scorer.function(blind, answer, StrategyAsk(ask)) if scorer.asks else scorer.function(blind, answer)
+        made = (
+            scorer.function(blind, answer, StrategyAsk(ask))
+            if scorer.asks
+            else scorer.function(blind, answer)
+        )
         found = await made if isinstance(made, Awaitable) else made
         return getattr(found, "value", math.nan)
 
