@@ -27,11 +27,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: one process
 
 import numpy as np
 
+from decision_questions.pages import write_page
 from decision_questions.product import Verdict
 from decision_questions.questions import Question, all_questions
 
-BEGIN = "<!-- rows of decisions -->"
-END = "<!-- end of rows -->"
+PAGE_ROWS = "decisions"
 NOT_ASKED = "–"
 """In place of a share of right decisions where the question's form has no right answer."""
 
@@ -168,16 +168,6 @@ def read_tallies(file: Path) -> dict[str, Tally]:
     return {cells["setting"]: Tally(**cells) for cells in found["questions"]}
 
 
-def write_page(page: Path, lines: Sequence[str]) -> None:
-    """Put the lines into a page, between the comments that mark their place."""
-    text = page.read_text(encoding="utf-8")
-    above, begin, marked = text.partition(BEGIN)
-    _, end, below = marked.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{page} has no place for the table: {BEGIN} and {END}.")
-    page.write_text("\n".join([f"{above}{BEGIN}", "", *lines, "", f"{END}{below}"]), encoding="utf-8")
-
-
 def read_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -218,7 +208,7 @@ def main() -> int:
     print(f"{options.trials} trials, seed {options.seed}, {seconds:.0f} s.", file=sys.stderr)
     lines = [*table(tallies, before), "", *sentences(tallies, before)]
     if options.write:
-        write_page(options.write, lines)
+        write_page(options.write, PAGE_ROWS, lines)
     if options.json:
         questions = [asdict(found) for found in tallies]
         print(json.dumps({"summary": summary(tallies), "questions": questions}, indent=1))

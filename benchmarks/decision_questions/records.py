@@ -62,7 +62,8 @@ class TaskScores:
         there = ~self.missing
         count = there.sum(axis=1)
         total = np.where(there, self.readings, 0.0).sum(axis=1)
-        return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+        means: F64 = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+        return means
 
 
 def task_scores(
