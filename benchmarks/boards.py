@@ -93,15 +93,15 @@ def read_runs(folder: Path) -> RecordedRuns:
         raise SystemExit(
             f"{inside} holds {len(files)} recorded runs (company/model/judgments.jsonl); 3 are needed."
         )
-    rows = [_read_probabilities(file) for file in files]
-    longest = max(len(one) for one in rows)
-    whole = [one for one in rows if len(one) == longest]
-    reference = np.nanmean([_standardised(one) for one in whole], axis=0)
-    probabilities = np.full((len(rows), longest), np.nan)
+    recorded = [_read_probabilities(file) for file in files]
+    longest = max(map(len, recorded))
+    whole = [run for run in recorded if len(run) == longest]
+    reference = np.nanmean([_standardised(run) for run in whole], axis=0)
+    probabilities = np.full((len(recorded), longest), np.nan)
     asked = np.zeros(probabilities.shape, dtype=bool)
-    for row, one in enumerate(rows):
-        places = np.arange(longest) if len(one) == longest else align(_standardised(one), reference)
-        probabilities[row, places] = one
+    for row, run in enumerate(recorded):
+        places = np.arange(longest) if len(run) == longest else align(_standardised(run), reference)
+        probabilities[row, places] = run
         asked[row, places] = True
     return RecordedRuns([file.parent.name for file in files], probabilities, asked)
 
@@ -291,8 +291,8 @@ def simulate_board(population: Population, articles: int, rng: np.random.Generat
     difficulty = rng.normal(size=articles)
 
     def exceeds(loadings: F64, shares: F64) -> Bools:
-        own = rng.normal(size=(len(loadings), articles))
-        latent = loadings[:, None] * difficulty + np.sqrt(1 - loadings**2)[:, None] * own
+        noise = rng.normal(size=(len(loadings), articles))
+        latent = loadings[:, None] * difficulty + np.sqrt(1 - loadings**2)[:, None] * noise
         above: Bools = latent > -ndtri(np.clip(shares, 1e-9, 1 - 1e-9))[:, None]
         return above
 
@@ -488,17 +488,17 @@ def _ranges(recorded: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"{name} {best} to {worst}" for name, (best, worst) in recorded.items())
 
 
-def _cells(found: RankSummary) -> dict[str, str]:
+def _cells(ranks: RankSummary) -> dict[str, str]:
     return {
-        "width of a rank range, median": f"{found.median_width:.0f}",
-        "5%, 25%, 75%, 95% of the widths": ", ".join(f"{width:.0f}" for width in found.width_quantiles),
-        "median, models with at most 5% missing": f"{found.median_width_unmarked:.0f}",
-        "median, models with more": f"{found.median_width_marked:.0f}",
-        "pairs of different rates that are separated": f"{found.pairs_separated:.0%}",
-        "true ranks inside their ranges": f"{found.ranks_inside:.2%}",
-        "boards on which all true ranks are inside": f"{found.boards_inside:.1%}",
-        "the same, of models with at most 5% missing": f"{found.boards_inside_unmarked:.1%}",
-        "pairs separated wrongly, on a board": f"{found.pairs_wrong:.2f}",
+        "width of a rank range, median": f"{ranks.median_width:.0f}",
+        "5%, 25%, 75%, 95% of the widths": ", ".join(f"{width:.0f}" for width in ranks.width_quantiles),
+        "median, models with at most 5% missing": f"{ranks.median_width_unmarked:.0f}",
+        "median, models with more": f"{ranks.median_width_marked:.0f}",
+        "pairs of different rates that are separated": f"{ranks.pairs_separated:.0%}",
+        "true ranks inside their ranges": f"{ranks.ranks_inside:.2%}",
+        "boards on which all true ranks are inside": f"{ranks.boards_inside:.1%}",
+        "the same, of models with at most 5% missing": f"{ranks.boards_inside_unmarked:.1%}",
+        "pairs separated wrongly, on a board": f"{ranks.pairs_wrong:.2f}",
     }
 
 

@@ -95,34 +95,34 @@ def percent(share: float, provisional: float = 0.0) -> str:
     return f"{share:.0%} ({provisional:.0%})" if provisional else f"{share:.0%}"
 
 
-def columns(found: Tally, before: Tally | None) -> dict[str, str]:
+def columns(counts: Tally, before: Tally | None) -> dict[str, str]:
     """The cells of a question's row, by the heads of the columns."""
     earlier = {}
     if before is not None:
         earlier = {
-            "right before": percent(before.right) if found.can_be_answered else NOT_ASKED,
+            "right before": percent(before.right) if counts.can_be_answered else NOT_ASKED,
             "wrong before": percent(before.wrong),
         }
     cells = {
-        "question": found.kind,
-        "setting": found.setting,
-        "best valid method": found.method,
-        "right by it": percent(found.method_right) if found.can_be_answered else NOT_ASKED,
+        "question": counts.kind,
+        "setting": counts.setting,
+        "best valid method": counts.method,
+        "right by it": percent(counts.method_right) if counts.can_be_answered else NOT_ASKED,
         "right before": "",
-        "right (provisional)": percent(found.right, found.right_provisional)
-        if found.can_be_answered
+        "right (provisional)": percent(counts.right, counts.right_provisional)
+        if counts.can_be_answered
         else NOT_ASKED,
-        "wrong by it": percent(found.method_wrong),
+        "wrong by it": percent(counts.method_wrong),
         "wrong before": "",
-        "wrong (provisional)": percent(found.wrong, found.wrong_provisional),
-        "open": percent(found.open),
+        "wrong (provisional)": percent(counts.wrong, counts.wrong_provisional),
+        "open": percent(counts.open),
     }
     return {head: earlier.get(head, cell) for head, cell in cells.items() if cell or head in earlier}
 
 
 def table(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str]:
     """The Markdown table. before: earlier results by the questions' settings."""
-    rows = [columns(found, before.get(found.setting) if before else None) for found in tallies]
+    rows = [columns(counts, before.get(counts.setting) if before else None) for counts in tallies]
     heads = list(dict.fromkeys(head for cells in rows for head in cells))
     lines = [heads, ["---"] * len(heads), *([cells.get(head, "") for head in heads] for cells in rows)]
     return [f"| {' | '.join(cells)} |" for cells in lines]
@@ -130,7 +130,7 @@ def table(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str]:
 
 def summary(tallies: Sequence[Tally]) -> dict[str, Any]:
     """Shares over all questions: right over those that can be answered, wrong over all."""
-    answerable = [found for found in tallies if found.can_be_answered]
+    answerable = [counts for counts in tallies if counts.can_be_answered]
 
     def mean(shares: Sequence[float]) -> float:
         return float(np.mean(shares)) if shares else float("nan")
@@ -138,19 +138,19 @@ def summary(tallies: Sequence[Tally]) -> dict[str, Any]:
     return {
         "questions": len(tallies),
         "answerable": len(answerable),
-        "right": mean([found.right for found in answerable]),
-        "right_provisional": mean([found.right_provisional for found in answerable]),
-        "wrong": mean([found.wrong for found in tallies]),
-        "wrong_provisional": mean([found.wrong_provisional for found in tallies]),
-        "method_right": mean([found.method_right for found in answerable]),
-        "method_wrong": mean([found.method_wrong for found in tallies]),
+        "right": mean([counts.right for counts in answerable]),
+        "right_provisional": mean([counts.right_provisional for counts in answerable]),
+        "wrong": mean([counts.wrong for counts in tallies]),
+        "wrong_provisional": mean([counts.wrong_provisional for counts in tallies]),
+        "method_right": mean([counts.method_right for counts in answerable]),
+        "method_wrong": mean([counts.method_wrong for counts in tallies]),
     }
 
 
 def sentences(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str]:
     """The number, in words."""
     shares = summary(tallies)
-    earlier = summary([before[found.setting] for found in tallies if found.setting in before])
+    earlier = summary([before[counts.setting] for counts in tallies if counts.setting in before])
     right = f"; before {earlier['right']:.1%}" if before else ""
     wrong = f"; before {earlier['wrong']:.1%}" if before else ""
     return [
@@ -164,8 +164,8 @@ def sentences(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str
 
 def read_tallies(file: Path) -> dict[str, Tally]:
     """What `--json` printed, by the questions' settings."""
-    found = json.loads(file.read_text(encoding="utf-8"))
-    return {cells["setting"]: Tally(**cells) for cells in found["questions"]}
+    printed = json.loads(file.read_text(encoding="utf-8"))
+    return {cells["setting"]: Tally(**cells) for cells in printed["questions"]}
 
 
 def read_options() -> argparse.Namespace:
@@ -210,7 +210,7 @@ def main() -> int:
     if options.write:
         write_page(options.write, PAGE_ROWS, lines)
     if options.json:
-        questions = [asdict(found) for found in tallies]
+        questions = [asdict(counts) for counts in tallies]
         print(json.dumps({"summary": summary(tallies), "questions": questions}, indent=1))
     else:
         print("\n".join(lines))
