@@ -95,7 +95,10 @@ def test_what_metrics_over_classes_and_texts_need_is_there() -> None:
     cut = FAULTS["cut"]
     assert scored(bind("choice"), cut).scores["choice"].parts == {"predicted": -1.0, "gold": 0.0}
     by_likelihood = bind("choice", {"normalise": "characters"})
-    assert scored(by_likelihood, FAULTS["too_long"]).scores["choice"].parts == {"predicted": -1.0, "gold": 0.0}
+    assert scored(by_likelihood, FAULTS["too_long"]).scores["choice"].parts == {
+        "predicted": -1.0,
+        "gold": 0.0,
+    }
     assert scored(bind("classification"), cut).scores["classification"].parts["predicted"] == -1.0
     assert scored(bind("label", OPTIONS["label"]), cut).scores["label"].parts["predicted"] == -1.0
     rating = bind("judge-rating", {"question": "How good?", "scale": [2, 9]})
@@ -132,7 +135,8 @@ def test_as_an_empty_answer_where_the_task_says_so() -> None:
 
 def choice_task(**more: Any) -> Task:
     rows = [
-        {"id": str(i), "input": f"Question {i}", "choices": ["red", "blue"], "answer": i % 2} for i in range(8)
+        {"id": str(i), "input": f"Question {i}", "choices": ["red", "blue"], "answer": i % 2}
+        for i in range(8)
     ]
     definition = {
         "task": "colours",

@@ -211,9 +211,9 @@ def as_schema_1(run: Run) -> None:
             failures[row["outcome"]] += 1
             row["scores"] = {}
         elif score.get("unsure"):
-            row["undecided"] = dict.fromkeys(
-                row["scores"], {"label": "undecided", "explanation": score["unsure"]}
-            )
+            row["undecided"] = {
+                name: {"label": "undecided", "explanation": score["unsure"]} for name in row["scores"]
+            }
             row["scores"] = {}
             n_undecided += 1
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
