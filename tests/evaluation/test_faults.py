@@ -200,7 +200,7 @@ def test_what_is_missing_is_left_out_of_them() -> None:
         return Overloaded("no") if number(request) >= 6 else None
 
     made = run(lambda request: f"The answer is {'AB'[number(request) % 2]}.", choice_task(), failures)
-    assert {value for value in numbers(made).values()} == {(1.0, 6, 2)}
+    assert set(numbers(made).values()) == {(1.0, 6, 2)}
 
 
 def test_a_faulty_draw_is_a_failure_in_pass_at_k_and_has_no_vote_in_maj_at_k() -> None:
@@ -217,7 +217,8 @@ def test_a_faulty_draw_is_a_failure_in_pass_at_k_and_has_no_vote_in_maj_at_k() -
     )
 
     def failures(request: Any, asked: int) -> RequestError | None:
-        return [PromptTooLong("long"), StillWriting("slow"), None, None][request.draw]
+        faults: list[RequestError | None] = [PromptTooLong("long"), StillWriting("slow"), None, None]
+        return faults[int(request.draw)]
 
     made = run("7", task, failures)
     found = {one.label: one.estimate for one in made.tasks[0].metrics}
@@ -253,6 +254,11 @@ def test_faulty_draws_of_a_vote_are_lost_and_what_they_used_is_kept() -> None:
     assert made.n_missing == 1
 
 
+def drawn_number(request: Any) -> str:
+    """A reply that differs from draw to draw."""
+    return str(request.draw)
+
+
 def test_a_helpers_fault_is_never_that_of_the_model_under_test() -> None:
     definition = {
         "task": "best",
@@ -263,11 +269,14 @@ def test_a_helpers_fault_is_never_that_of_the_model_under_test() -> None:
     }
     task = task_from_definition(definition)
     for error in (EmptyReply("nothing"), PromptTooLong("too long"), StillWriting("slow"), Overloaded("down")):
+
+        def always(request: Any, asked: int, error: RequestError = error) -> RequestError:
+            return error
+
         judge = ScriptedModel(
-            "x", name=type(error).__name__, version="1", pacing=Pacing(max_attempts=1),
-            failures=lambda request, asked, error=error: error,
-        )  # fmt: skip
-        model = ScriptedModel(lambda request: f"{request.draw}", version="1")
+            "x", name=type(error).__name__, version="1", pacing=Pacing(max_attempts=1), failures=always
+        )
+        model = ScriptedModel(drawn_number, version="1")
         (made,) = evaluate(task, model, roles={"judge": judge}, replace=True, name="r")
         (row,) = made.rows()
         assert (row["failure"]["party"], row["outcome"]) == ("judge", "failed"), error

@@ -241,12 +241,14 @@ def test_a_run_of_schema_1_gets_a_score_for_every_answer_without_a_request() -> 
         3: Response("No.", finish_reason="refusal"),
         5: Response("something else", finish_reason="stop"),
     }
-    model = ScriptedModel(
-        lambda request: replies[int(str(request.prompt)[-1])],
-        version="1",
-        failures=lambda request, asked: Overloaded("no") if "4" in str(request.prompt) else None,
-        pacing=Pacing(max_attempts=1),
-    )
+
+    def reply(request: Any) -> Response:
+        return replies[int(str(request.prompt)[-1])]
+
+    def failures(request: Any, asked: int) -> Overloaded | None:
+        return Overloaded("no") if "4" in str(request.prompt) else None
+
+    model = ScriptedModel(reply, version="1", failures=failures, pacing=Pacing(max_attempts=1))
     (run,) = evaluate(quiz(scorers=["short-answer"]), model, name="old")
     expected = [row["scores"] for row in records(run.folder)]
     as_schema_1(run)

@@ -130,14 +130,12 @@ def test_a_judge_reads_what_rules_are_unsure_of(then: Any) -> None:
 
 def test_where_the_judge_fails_the_rules_reading_stands() -> None:
     """Nothing is missing: the answers have a score, still unsure, and the run says that the judge failed."""
+
+    def failures(request: Any, asked: int) -> Overloaded | None:
+        return Overloaded("The judge is down") if "perhaps" in request.prompt else None
+
     judging = ScriptedModel(
-        "yes",
-        name="judge",
-        version="1",
-        failures=lambda request, asked: (
-            Overloaded("The judge is down") if "perhaps" in request.prompt else None
-        ),
-        pacing=Pacing(max_attempts=1),
+        "yes", name="judge", version="1", failures=failures, pacing=Pacing(max_attempts=1)
     )
     (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwyyp"), roles={"judge": judging})
     score = valid_rows(made)[7]["scores"]["test-unsure"]

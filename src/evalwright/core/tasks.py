@@ -69,7 +69,7 @@ class Scorer:
     refuse: Callable[[Sample], None] | None = field(default=None, compare=False)
     worst: float | None = 0.0
     own_faults: bool = False
-    on_fault: Callable[[Sample, Answer], Scored] | None = field(default=None, compare=False, repr=False)
+    on_fault: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ CLOSING = {
 _NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, "scorer error"})
 """Labels of failures to which the same command would get the same again."""
 
-_LABELS = {FILTERED: "stopped by the filter on prompts"}
+_LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
 """Labels of failures that say too little by themselves."""
 
 _JUDGE_FAILED = "the judge failed: "
@@ -180,7 +180,7 @@ def _first_judge_failure(runs: Sequence[Run]) -> str:
         with suppress(RunError):
             for row in run.rows():
                 for score in row.get("scores", {}).values():
-                    before, mark, message = score.get("unsure", "").partition(_JUDGE_FAILED)
+                    _before, mark, message = score.get("unsure", "").partition(_JUDGE_FAILED)
                     if mark:
                         return str(message)
     return "no reason is recorded"
