@@ -105,7 +105,7 @@ def test_every_attack_is_in_the_prompt_on_the_line_of_its_passage() -> None:
 # -- with a judge -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_judge_decides_what_rules_leave_undecided() -> None:
+def test_a_judge_reads_what_rules_are_unsure_of() -> None:
     def wordy(row: Any, prompt: str) -> str:
         return (
             f"{perfect(row, prompt)}. Other things are told there too [1]."
@@ -117,7 +117,7 @@ def test_a_judge_decides_what_rules_leave_undecided() -> None:
     (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_missing == 0
-    told = [row.get("undecided", {}).get("grounding", {}).get("explanation", "") for row in plain.rows()]
+    told = [row["scores"]["grounding"].get("unsure", "") for row in plain.rows()]
     for_a_judge = sum("needs a judge" in one for one in told)
     assert 0 < for_a_judge <= plain.tasks[0].n_unsure
     assert run.tasks[0].n_unsure == plain.tasks[0].n_unsure - for_a_judge

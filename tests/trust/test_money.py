@@ -203,17 +203,19 @@ def test_an_absurd_count_of_tokens_is_none(tmp_path: Path) -> None:
 def test_an_empty_reply_is_remembered(tmp_path: Path) -> None:
     with running(BillingServer(lambda prompt, before: "empty")) as server:
         first = run(server, tmp_path, 3)
-        assert len(server.sendings) == 9 and first.n_missing == 3
-        failure = next(first.samples()).failure
-        assert failure is not None and failure.cost == pytest.approx(3 * EACH)
+        assert len(server.sendings) == 6 and first.n_missing == 0
+        record = next(first.samples())
+        assert record.outcome == "empty" and record.answer is not None
+        assert record.answer.responses[0].cost == pytest.approx(2 * EACH)
+        assert first.cost == pytest.approx(6 * EACH) == first.data["usage"]["cost"]
         again = run(server, tmp_path)
-        assert len(server.sendings) == 9 and again.n_missing == 3 and not again.data["usage"]["cost"]
-        failure = next(again.samples()).failure
-        assert failure is not None and "--resend-empty" in failure.message
+        assert len(server.sendings) == 6 and again.n_missing == 0 and not again.data["usage"]["cost"]
+        assert again.tasks[0].outcomes == {"empty": 3}
+        assert (again.cost, again.data["usage"]["stored"]) == (first.cost, 3)
         server.fate = lambda prompt, before: "ok"
         mended = run(server, tmp_path, resend_empty=True)
-        assert len(server.sendings) == 12 and mended.n_missing == 0
-        assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 12
+        assert len(server.sendings) == 9 and mended.tasks[0].outcomes == {"answered": 3}
+        assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 9
 
 
 def test_two_figures(tmp_path: Path) -> None:
