@@ -486,7 +486,7 @@ async def score_record(
     for scorer in scorers:
         if outcome == ANSWERED or outcome in as_empty or scorer.own_faults:
             asking.append(scorer)
-        elif not unscored and (score := fault_score(scorer, record.sample, scored_answer, outcome)):
+        elif not unscored and (score := fault_score(scorer, record.sample, _without_text(answer), outcome)):
             scores[scorer.name] = score
     answer_scores, failures = await score_answer(
         asking, record.sample, scored_answer, ask, metrics, exchanges
@@ -496,6 +496,11 @@ async def score_record(
     return replace(
         record, answer=answer, scores=in_order, failure=None, score_failures=failures, exchanges=exchanges
     )
+
+
+def _without_text(answer: Answer) -> Answer:
+    """The answer as if nothing had been said, in its replies too, which some scorers read."""
+    return replace(answer, text="", responses=tuple(replace(one, text="") for one in answer.responses))
 
 
 def is_models_own_reply(answer: Answer) -> bool:

@@ -86,7 +86,13 @@ class TaskWork:
             samples=self.samples,
             strategy=Strategy(needs, self.asked, self.repeats, options.published, generation),
             scorers=tuple(
-                Scorer(key, DIALECT, how, partial(self.score, pipeline=pipeline))
+                Scorer(
+                    key,
+                    DIALECT,
+                    how,
+                    partial(self.score, pipeline=pipeline),
+                    on_fault=partial(self.score_fault, pipeline=pipeline),
+                )
                 for key, pipeline in self.pipelines.items()
             ),
             metrics=self.metrics.specs({key: [one.name for one in own] for key in self.pipelines}),
@@ -123,6 +129,13 @@ class TaskWork:
             score_as_empty=NO_ANSWER if options.published else (),
             found_metrics=self.metrics.specs,
         )
+
+    def score_fault(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
+        """The Score of a reply that is no answer: that of an empty text, and where likelihoods lack, 0 in every share."""
+        try:
+            return self.score(sample, answer, pipeline=pipeline)
+        except Exception:  # whatever a task's own Python does with what is not there
+            return Score(0.0, parts=dict.fromkeys(self.metrics.shares, 0.0))
 
 
 class Samples:

@@ -86,6 +86,11 @@ class Metrics:
             function=partial(self.estimate, metric, name, function),
         )
 
+    @property
+    def shares(self) -> list[str]:
+        """The metrics that are means of what is 1 where a row is right and 0 where it is wrong."""
+        return [metric for metric, (name, _) in self._ways.items() if self._kind(metric, name) == "accuracy"]
+
     def less(self, metric: str) -> bool:
         """Whether less of a metric is better: as the task says, else as the published registry does."""
         said = {entry.name: entry.higher_is_better for entry in self.definition.metrics}.get(metric)
