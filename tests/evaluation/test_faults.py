@@ -156,7 +156,8 @@ def choice_task(**more: Any) -> Task:
 
 
 def run(reply: Any, task: Task, failures: Any = None, **more: Any) -> Run:
-    model = ScriptedModel(reply, version="1", failures=failures, pacing=Pacing(max_attempts=1))
+    version = str(more.get("name", "1"))
+    model = ScriptedModel(reply, version=version, failures=failures, pacing=Pacing(max_attempts=1))
     (made,) = evaluate(task, model, **more)
     return made
 
@@ -287,3 +288,41 @@ def test_outcomes_of_failures_go_by_who_failed() -> None:
     assert outcome_of_failure(Failure("empty reply", "judge", "")) == "failed"
     assert outcome_of_failure(Failure("prompt too long", "model", "")) == "too_long"
     assert outcome_of_failure(Failure("timed out", "provider", "")) == "failed"
+
+
+def test_a_match_is_lost_by_whoever_gave_no_answer() -> None:
+    """Against another run: its reply without an answer has lost, its missing one cannot be compared, ours without an answer has lost."""
+    rows = [{"id": str(i), "input": f"Question {i}", "target": "x"} for i in range(4)]
+
+    def task(scorers: list[Any]) -> Task:
+        return task_from_definition({"task": "match", "dataset": {"rows": rows}, "scorers": scorers})
+
+    def theirs(request: Any) -> Response:
+        return (
+            Response("", finish_reason="length")
+            if number(request) == 0
+            else Response("B", finish_reason="stop")
+        )
+
+    def down(request: Any, asked: int) -> RequestError | None:
+        return Overloaded("down") if number(request) == 1 else None
+
+    def too_long(request: Any, asked: int) -> RequestError | None:
+        return PromptTooLong("too long") if number(request) == 2 else None
+
+    run(theirs, task(["exact-match"]), down, name="theirs")
+    judge = ScriptedModel("no verdict", name="judge", version="1")
+    roles = {"judge": judge}
+    made = run("A", task([{"judge-pair": {"against": "theirs"}}]), too_long, name="ours", roles=roles)
+    found = {row["id"]: row for row in made.rows()}
+    assert (found["0"]["scores"]["judge-pair"]["value"], found["0"]["scores"]["judge-pair"]["label"]) == (
+        1.0,
+        "win",
+    )
+    assert found["1"]["score_failures"]["judge-pair"]["party"] == "scorer"
+    assert (found["2"]["scores"]["judge-pair"]["value"], found["2"]["scores"]["judge-pair"]["label"]) == (
+        0.0,
+        "too_long",
+    )
+    assert found["3"]["score_failures"]["judge-pair"]["kind"] == "bad verdict"
+    assert made.n_missing == 2 and judge.asked == 2

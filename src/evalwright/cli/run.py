@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     "--batch", "Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop."
 )
 @option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
-@flag("--resend-empty", "Send requests again whose replies were empty, and paid, before.")
+@flag("--resend-empty", "Send requests again that were paid before and got no answer.")
 @several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
 @options.dialect_options
 @options.SANDBOX
