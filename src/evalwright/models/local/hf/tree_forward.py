@@ -182,14 +182,15 @@ class TreeForward:
         return None
 
     def _tried_refusal(self) -> str | None:
-        """How the model takes a cache, found by two passes of two tokens; why it cannot be used, or None."""
-        ids = torch.zeros((1, 2), dtype=torch.int64, device=self.device)
+        """How the model takes a cache, found by two passes of eight tokens; why it cannot be used, or None."""
+        ids = torch.arange(1, 9, device=self.device)[None] % int(self.config.vocab_size)
+        steps = torch.arange(8, device=self.device)[None]
         refusal = ""
         for argument in CACHE_ARGUMENTS:
             self.cache_argument = argument
             cache = self._cache(NOTHING, keep=True, joined=False)
             try:
-                near, far = (self._tried_at(ids, positions, cache) for positions in ([0, 1], [0, 3]))
+                near, far = (self._tried_at(ids, positions, cache) for positions in (steps, 2 * steps))
             except Exception as error:  # whatever it says, it cannot be used this way
                 refusal = refusal or _refusal_of(error)
                 continue
@@ -200,13 +201,13 @@ class TreeForward:
             refusal = "it does not use the cache that it is given"
         return refusal
 
-    def _tried_at(self, ids: Tensor, positions: list[int], cache: DynamicCache) -> Tensor:
+    def _tried_at(self, ids: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
         with torch.inference_mode(), quiet():
             return self.with_cache(
                 cache,
                 input_ids=ids,
                 attention_mask=torch.ones_like(ids),
-                position_ids=torch.tensor([positions], device=self.device),
+                position_ids=positions,
                 use_cache=True,
             )
 
