@@ -16,7 +16,7 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.running import score_record
+from evalwright.evaluation.scoring import score_record
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import BUNDLED, bind
