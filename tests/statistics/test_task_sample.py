@@ -11,7 +11,7 @@ from evalwright.statistics.task_sample import (
     sampled_average,
     sampled_difference,
     shared_covariance,
-    simultaneous_sampled,
+    all_sampled_differences,
 )
 
 
@@ -75,7 +75,7 @@ def test_all_pairs_at_once_are_the_single_ones_and_wider(shared: bool) -> None:
          np.arange(150) + (0 if shared else 1000 * place))
         for place, rate in enumerate(rates)
     ]  # fmt: skip
-    found = simultaneous_sampled(tasks)
+    found = all_sampled_differences(tasks)
     for a, b in ((0, 1), (0, 2), (1, 2)):
         parts = [compare_paired(rows[a], rows[b]) for rows, _ in tasks]
         one = sampled_difference(

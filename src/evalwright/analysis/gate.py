@@ -320,7 +320,7 @@ def _interval(whole: Average, level: float) -> tuple[float, float, float, float,
         apart = unpaired_of(found[0], rows=(1, 0), level=level)
         why = f" as {clause}" if (clause := other_questions(found[0])) else ""
         how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
-        how += _whatever(apart.n_failed_a + apart.n_failed_b, ",")
+        how += _whatever(apart.n_missing_a + apart.n_missing_b, ",")
         return apart.difference, apart.low, apart.high, apart.mean_b, how
     parts = whole.parts((1, 0), level)
     left = _whatever(sum(part.n_missing for part in parts), ",")
