@@ -10,8 +10,8 @@ from scipy.special import stdtrit
 from coverage_settings.before import Ids
 from coverage_settings.registry import F64, Covered, Setting
 from coverage_settings.trial import Rng, equivalences, gates, means, pairs
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
-from evalwright.statistics.all_differences import all_differences
 
 ABOUT = (
     'The settings of unequal clusters are the worst that we thought of, their kinds listed before any was run. Sizes: "unequal" is log-normal with a '

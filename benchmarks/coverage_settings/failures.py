@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
 from evalwright.statistics import compare_paired, equivalence_paired, mean_interval
-from evalwright.statistics.all_differences import all_differences
+from evalwright.statistics.many_models import all_differences
 
 ABOUT = (
     "Two equal models, or twelve, should get a verdict in 5% of the trials at most, two that differ by the margin be called "

@@ -16,8 +16,8 @@ from evalwright.statistics import (
     rank_sets,
     simultaneous_means,
 )
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
-from evalwright.statistics.all_differences import all_differences
 
 ABOUT = (
     "The 95% interval of a difference, all intervals of a family together, or all rank sets together should hold the truth "

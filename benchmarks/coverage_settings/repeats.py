@@ -18,7 +18,7 @@ from evalwright.statistics.macro import macro_difference
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 from evalwright.statistics.paired import paired_differences
 from evalwright.statistics.pairwise import Counts, effective_counts
-from evalwright.statistics.task_sample import sampled_difference, all_sampled_differences
+from evalwright.statistics.task_sample import all_sampled_differences, sampled_difference
 
 ABOUT = (
     "A plan made from runs of two models should name the items with which a comparison sees their difference in 80% of the trials, "

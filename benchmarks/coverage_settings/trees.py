@@ -19,8 +19,8 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
+from evalwright.statistics.many_models_macro import all_macro_differences
 from evalwright.statistics.shared_units import unit_sums
-from evalwright.statistics.all_macro_differences import all_macro_differences
 from evalwright.statistics.units import I64
 
 ABOUT = (

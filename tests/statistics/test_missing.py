@@ -18,8 +18,8 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
-from evalwright.statistics.all_differences import all_differences
-from evalwright.statistics.all_macro_differences import all_macro_differences
+from evalwright.statistics.many_models import all_differences
+from evalwright.statistics.many_models_macro import all_macro_differences
 
 NAN = math.nan
 

@@ -17,7 +17,7 @@ from evalwright.statistics import (
     wilson,
 )
 from evalwright.statistics._evidence import pair_e_value
-from evalwright.statistics.all_differences import all_differences
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.units import standard_error, variance_components
 
 

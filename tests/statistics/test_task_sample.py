@@ -8,10 +8,10 @@ from scipy import stats
 
 from evalwright.statistics import compare_paired, macro_average, macro_difference, mean_interval
 from evalwright.statistics.task_sample import (
+    all_sampled_differences,
     sampled_average,
     sampled_difference,
     shared_covariance,
-    all_sampled_differences,
 )
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from evalwright.statistics import all_differences, compare_unpaired, rank_sets
-from evalwright.statistics.all_differences import all_differences
+from evalwright.statistics.many_models import all_differences
 from support.clustered import clustered_standard_error
 
 

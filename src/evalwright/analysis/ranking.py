@@ -24,7 +24,7 @@ from evalwright.statistics import (
     smallest_visible_difference,
 )
 from evalwright.statistics.macro import TasksAre
-from evalwright.statistics.all_macro_differences import all_macro_differences
+from evalwright.statistics.many_models_macro import all_macro_differences
 from evalwright.statistics.task_sample import all_sampled_differences
 
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]

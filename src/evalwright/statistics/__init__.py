@@ -24,12 +24,6 @@ if TYPE_CHECKING:
         krippendorff_alpha,
         raw_agreement,
     )
-    from evalwright.statistics.all_differences import (
-        AllDifferences,
-        all_differences,
-        rank_sets,
-        simultaneous_means,
-    )
     from evalwright.statistics.calibration import (
         BrierScore,
         CalibrationError,
@@ -64,6 +58,12 @@ if TYPE_CHECKING:
     from evalwright.statistics.labelling import draw_labelling_set
     from evalwright.statistics.labels import balanced_accuracy, macro_f1, null_weighted_f1
     from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
+    from evalwright.statistics.many_models import (
+        AllDifferences,
+        all_differences,
+        rank_sets,
+        simultaneous_means,
+    )
     from evalwright.statistics.multiplicity import benjamini_hochberg, holm
     from evalwright.statistics.paired import PairedComparison, compare_paired, equivalence_paired
     from evalwright.statistics.power import (
@@ -85,7 +85,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "agreement": "JudgeAgreement cohen_kappa gwet_ac1 judge_agreement krippendorff_alpha raw_agreement",
-    "all_differences": "AllDifferences all_differences rank_sets simultaneous_means",
     "calibration": "BrierScore CalibrationError RiskCoverage SelectiveAccuracy accuracy_at_coverage auroc brier_score calibration_error risk_coverage",
     "contamination": "ContaminationCheck contamination_check",
     "estimate": "Estimate",
@@ -95,6 +94,7 @@ _NAMES = {
     "labelling": "draw_labelling_set",
     "labels": "balanced_accuracy macro_f1 null_weighted_f1",
     "macro": "MacroDifference macro_average macro_difference",
+    "many_models": "AllDifferences all_differences rank_sets simultaneous_means",
     "multiplicity": "benjamini_hochberg holm",
     "paired": "PairedComparison compare_paired equivalence_paired",
     "power": "items_for_difference items_for_half_width smallest_visible_difference",

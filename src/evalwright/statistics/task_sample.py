@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
-from evalwright.statistics.all_differences import AllDifferences, assembled
-from evalwright.statistics.all_macro_differences import Part, mean_over_tasks
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
+from evalwright.statistics.many_models import AllDifferences, assembled
+from evalwright.statistics.many_models_macro import Part, mean_over_tasks
 from evalwright.statistics.paired import PairedComparison
 from evalwright.statistics.pairwise import (
     AllPairs,

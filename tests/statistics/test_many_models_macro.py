@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from evalwright.statistics import compare_paired, macro_difference
+from evalwright.statistics.many_models import all_differences
+from evalwright.statistics.many_models_macro import Part, all_macro_differences
 from evalwright.statistics.shared_units import unit_sums
-from evalwright.statistics.all_differences import all_differences
-from evalwright.statistics.all_macro_differences import Part, all_macro_differences
 
 
 def tasks(seed: int = 0) -> list[Part]:

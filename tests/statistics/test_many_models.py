@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from evalwright.statistics import compare_paired, mean_interval, rank_sets, simultaneous_means
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
-from evalwright.statistics.all_differences import all_differences
 
 
 def _scores(models: int, items: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Averages over a fixed set of tasks, all pairs of models at once: `all_differences.py` for the mean of several tasks' differences.
+"""Averages over a fixed set of tasks, all pairs of models at once: `many_models.py` for the mean of several tasks' differences.
 
 A pair's difference is the weighted mean over tasks of its paired differences, and its standard error and degrees of freedom those of
 `macro_difference`, with the covariance of tasks that share units. Each task's error is that of the interval that `compare_paired`
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.all_differences import AllDifferences, assembled, checked_scores
+from evalwright.statistics.many_models import AllDifferences, assembled, checked_scores
 from evalwright.statistics.pairwise import (
     AllPairs,
     MissingPolicy,
