@@ -10,8 +10,8 @@ from scipy.special import stdtrit
 from coverage_settings.before import Ids
 from coverage_settings.registry import F64, Covered, Setting
 from coverage_settings.trial import Rng, equivalences, gates, means, pairs
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
-from evalwright.statistics.simultaneous import simultaneous_differences
 
 ABOUT = (
     'The settings of unequal clusters are the worst that we thought of, their kinds listed before any was run. Sizes: "unequal" is log-normal with a '
@@ -142,7 +142,7 @@ def _board(models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: boo
             rows = np.stack([answers(rng, here, 0.7, alike) for _ in range(models)])
             if graded:
                 rows = 0.5 * rows + 0.5 * rng.random(rows.shape)
-            found = simultaneous_differences(rows, ids, seed=trial)
+            found = all_differences(rows, ids, seed=trial)
             method = found.method
             hits[trial] = bool(((found.low <= 0) & (found.high >= 0))[off].all())
             widths[trial] = float((found.high - found.low)[off].mean())

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
 from evalwright.statistics import compare_paired, equivalence_paired, mean_interval
-from evalwright.statistics.simultaneous import simultaneous_differences
+from evalwright.statistics.many_models import all_differences
 
 ABOUT = (
     "Two equal models, or twelve, should get a verdict in 5% of the trials at most, two that differ by the margin be called "
@@ -108,7 +108,7 @@ def _board(name: str, lose: Lose, clusters: int, items: int) -> Setting:
             ease, scores = _answers(rng, 12, ids)
             for row in range(0, 12, 2):
                 scores[row] = lose(rng, ease, scores[row])
-            found = simultaneous_differences(scores, ids if clusters < items else None, seed=trial)
+            found = all_differences(scores, ids if clusters < items else None, seed=trial)
             hits[trial] = not ((found.low > 0).any() or (found.high < 0).any())
             widths[trial], method = float(np.nanmean(found.high - found.low)), found.method
         return Covered(hits, widths, method)

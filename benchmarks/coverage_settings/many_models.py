@@ -16,8 +16,8 @@ from evalwright.statistics import (
     rank_sets,
     simultaneous_means,
 )
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
-from evalwright.statistics.simultaneous import simultaneous_differences
 
 ABOUT = (
     "The 95% interval of a difference, all intervals of a family together, or all rank sets together should hold the truth "
@@ -162,7 +162,7 @@ def _family(models: int, items: int, what: str, clusters: bool = False, gaps: fl
                 hits[trial] = all(e.low <= p <= e.high for e, p in zip(each, chances, strict=True))
                 widths[trial], method = np.mean([e.high - e.low for e in each]), each[0].method
                 continue
-            found = simultaneous_differences(data, ids, seed=trial)
+            found = all_differences(data, ids, seed=trial)
             method = found.method
             if what == "pairs":
                 hits[trial] = bool(((found.low <= truth) & (found.high >= truth))[off].all())

@@ -18,7 +18,7 @@ from evalwright.statistics.macro import macro_difference
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 from evalwright.statistics.paired import paired_differences
 from evalwright.statistics.pairwise import Counts, effective_counts
-from evalwright.statistics.task_sample import sampled_difference, simultaneous_sampled
+from evalwright.statistics.task_sample import all_sampled_differences, sampled_difference
 
 ABOUT = (
     "A plan made from runs of two models should name the items with which a comparison sees their difference in 80% of the trials, "
@@ -153,7 +153,7 @@ def _board(models: int, tasks: int) -> Setting:
             for _ in range(tasks):
                 chance = np.clip(0.6 + rng.normal(0, 0.08, models), 0, 1)
                 parts.append(((rng.random((models, 100)) < chance[:, None]).astype(float), None))
-            found = simultaneous_sampled(parts, seed=trial)
+            found = all_sampled_differences(parts, seed=trial)
             off = ~np.eye(models, dtype=bool)
             hits[trial] = bool(((found.low <= 0) & (found.high >= 0))[off].all())
             widths[trial] = float((found.high - found.low)[off].mean())

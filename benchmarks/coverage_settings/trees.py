@@ -19,8 +19,8 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
+from evalwright.statistics.many_models_macro import all_macro_differences
 from evalwright.statistics.shared_units import unit_sums
-from evalwright.statistics.simultaneous_macro import simultaneous_macro
 from evalwright.statistics.units import I64
 
 ABOUT = (
@@ -145,7 +145,7 @@ def _board(name: str, models: int, copies: int, sizes: I64, most: float = 1.0) -
                 ids = np.repeat(np.arange(len(sizes)), rng.permutation(sizes))
                 chance = np.clip(ease + tilt, 0, 1)[:, ids]
                 parts.append(((rng.random(chance.shape) < chance).astype(float), ids))
-            found = simultaneous_macro(parts)
+            found = all_macro_differences(parts)
             hits.append(not ((found.low > 0).any() or (found.high < 0).any()))
             widths.append(float(np.nanmean(found.high - found.low)))
         return Covered(np.array(hits), np.array(widths), "simultaneous, shared units")

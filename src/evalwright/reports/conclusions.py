@@ -93,7 +93,7 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
     if comparison.n == 0:
         return f"{name_a} and {name_b} cannot be compared: no item has a score from both."
     scale = 100.0 if unit == "points" else 1.0
-    width = (comparison.scored_high - comparison.scored_low) * scale
+    width = (comparison.high - comparison.low) * scale
     # Two digits of the interval count.
     decimals = min(6, max(1, 1 - math.floor(math.log10(width)))) if math.isfinite(width) and width > 0 else 1
 
@@ -147,12 +147,12 @@ def whatever(
 
 def _untested(found: Result) -> bool:
     """Whether nothing is known of a difference's error, on the scored items either."""
-    return math.isnan(found.low) and math.isnan(found.scored_low) and math.isnan(found.p_value)
+    return math.isnan(found.low) and math.isnan(found.low) and math.isnan(found.p_value)
 
 
 def _details(comparison: PairedComparison, show: Callable[[float], str]) -> str:
     found = whatever(
-        comparison.n_missing, comparison.low, comparison.high, (comparison.scored_low, comparison.scored_high), show,
+        comparison.n_missing, comparison.low, comparison.high, (comparison.low, comparison.high), show,
         f"{counted(comparison.n, 'item')} scored in both",
     )  # fmt: skip
     parts = [found if found == "no interval" else f"{100 * comparison.level:g}% {found}"]
@@ -188,7 +188,7 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
         return f"{scale * x + 0.0:.{decimals}f}"
 
     gap, lost = show(found.difference), found.n_missing_a + found.n_missing_b
-    ends = whatever(lost, found.low, found.high, (found.scored_low, found.scored_high), show, "scored items")
+    ends = whatever(lost, found.low, found.high, (found.low, found.high), show, "scored items")
     details = f"{100 * found.level:g}% {ends}, {found.test}, p = {found.p_value:.2g}, {basis}"
     if found.p_value < 1 - found.level and found.low * found.high > 0:
         side = "higher" if found.difference > 0 else "lower"
@@ -216,7 +216,7 @@ def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: st
 def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
     sample = overall.tasks_are == "sample"
     where = "Over tasks like these" if sample else "Over all tasks"
-    if math.isnan(overall.low) and not math.isnan(overall.scored_low):
+    if math.isnan(overall.low) and not math.isnan(overall.low):
         return (
             f"{where} no verdict on {name_a} and {name_b} is possible: {counted(overall.n_missing, 'item')} without a score "
             "could have scored anything."
@@ -227,7 +227,7 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
             "no interval."
         )
     difference, ends = overall.difference, (overall.low, overall.high)
-    scored = overall.scored_low, overall.scored_high
+    scored = overall.low, overall.high
     significant = overall.p_value < 1 - overall.level and overall.low * overall.high > 0
     if significant and difference < 0:
         name_a, name_b, difference = name_b, name_a, -difference
@@ -257,7 +257,7 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
     apart = [
-        pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.scored_low)
+        pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.low)
     ]
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
@@ -321,7 +321,7 @@ def _unscored(table: PairTable, most: int) -> str:
     if not all(math.isfinite(pair.low) for pair in table.pairs if pair.n and pair.n_missing):
         return f"Where items have no score ({many}) they could have scored anything, so there is no verdict."
     alone = sum(
-        pair.verdict == "no difference seen" and pair.scored_low * pair.scored_high > 0
+        pair.verdict == "no difference seen" and pair.low * pair.high > 0
         for pair in table.pairs
     )
     said = f"All of this holds whatever the items without a score ({many}) would have been"

@@ -353,7 +353,7 @@ class Pair:
         if self._unbounded:
             made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
         if found.measure.bounded:  # no such difference is beyond the ends
-            ends = ("low", "high", "scored_low", "scored_high")
+            ends = ("low", "high", "worst_low", "worst_high")
             made = replace(made, **{end: min(max(getattr(made, end), -1.0), 1.0) for end in ends})
         return replace(
             made,

@@ -25,6 +25,7 @@ from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import score_interval
 from evalwright.statistics.paired import Filling, PairedComparison
+from evalwright.statistics.pairwise import MissingPolicy
 from evalwright.statistics.shared_units import (
     Sharing,
     UnitSums,
@@ -90,8 +91,8 @@ def macro_average(
 
 @dataclass(frozen=True, slots=True)
 class MacroDifference(Plain):
-    """The mean over tasks of paired differences a - b. Fields as in PairedComparison; `low`, `high` and `p_value` hold whatever the
-    `n_missing` failed items would have scored.
+    """The mean over tasks of paired differences a - b. Fields as in PairedComparison: with the policy "scored" `low`, `high` and
+    `p_value` are those of the items that both have, with "worst-case" they hold whatever the `n_missing` items would have scored.
 
     `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about tasks like these (`task_sample`).
     """
@@ -106,8 +107,11 @@ class MacroDifference(Plain):
     n: int
     n_tasks: int
     n_missing: int
-    scored_low: float
-    scored_high: float
+    n_missing_a: int = 0
+    n_missing_b: int = 0
+    worst_low: float = math.nan
+    worst_high: float = math.nan
+    missing_policy: MissingPolicy = "scored"
     tasks_are: TasksAre = "fixed"
 
 
@@ -118,7 +122,7 @@ def macro_difference(
     units: Sequence[UnitSums | None] | None = None,
     value_range: Range | None = None,
 ) -> MacroDifference:
-    """Combine the paired comparisons of different tasks. Raises ValueError for none.
+    """Combine the paired comparisons of different tasks, which all have one policy for missing answers. Raises ValueError for none.
 
     weights: in any unit, by default each the same. units: of each task's differences, None where they share none. value_range: the
     range of a score; no difference lies outside its span, so the interval ends there.
@@ -140,22 +144,30 @@ def macro_difference(
 
     if len(parts) == 1:
         return _alone(parts[0])
-    scored = mean([Filling(p.difference, p.scored_low, p.scored_high, p.degrees_of_freedom) for p in parts])
-    critical = _multiple(scored.freedom, level) + _multiple(scored.freedom, 2 * parts[0].power - 1)
     n_missing = sum(part.n_missing for part in parts)
-    every = [scored]
+    scored_parts = [_scored_filling(part) for part in parts]
+    scored = mean(scored_parts)
+    fillings = []
     if n_missing:
-        own = [Filling(p.difference, p.low, p.high, p.degrees_of_freedom) for p in parts]
-        for side in (0, 1):
-            pairs = zip(parts, own, strict=True)
-            every.append(mean([part.fillings[side] if part.fillings else one for part, one in pairs]))
-    ends = [one.interval(limits) for one in every]
-    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-    agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
-    p_value = max(one.p_value for one in every) if agree else 1.0
-    visible = critical * scored.error + max(abs(one.value - scored.value) for one in every)
-    if any(part.n_missing and part.fillings is None for part in parts):
-        low = high = p_value = visible = math.nan  # what failed cannot be bounded
+        for side in (1, 2):
+            pairs = zip(parts, scored_parts, strict=True)
+            fillings.append(mean([part.fillings[side] if part.fillings else own for part, own in pairs]))
+    low, high = scored.interval(limits)
+    p_value, visible = scored.p_value, _visible(scored, parts[0].power)
+    worst_low = worst_high = math.nan
+    policy = parts[0].missing_policy
+    bounded = n_missing > 0 and not any(part.n_missing and part.fillings is None for part in parts)
+    if bounded:
+        ends = [filling.interval(limits) for filling in fillings]
+        worst_low, worst_high = min(low, *(end[0] for end in ends)), max(high, *(end[1] for end in ends))
+    if policy == "worst-case" and n_missing:
+        low, high = worst_low, worst_high
+        every = [scored, *fillings]
+        agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
+        p_value = max(one.p_value for one in every) if agree else 1.0
+        visible += max(abs(one.value - scored.value) for one in every)
+        if not bounded:
+            p_value = visible = math.nan  # what is missing cannot be bounded
     return MacroDifference(
         difference=scored.value,
         low=low,
@@ -167,16 +179,45 @@ def macro_difference(
         n=sum(part.n for part in parts),
         n_tasks=len(parts),
         n_missing=n_missing,
-        scored_low=ends[0][0],
-        scored_high=ends[0][1],
+        n_missing_a=sum(part.n_missing_a for part in parts),
+        n_missing_b=sum(part.n_missing_b for part in parts),
+        worst_low=worst_low,
+        worst_high=worst_high,
+        missing_policy=policy,
     )
 
 
+def _scored_filling(part: PairedComparison) -> Filling:
+    """A task's comparison on the items that both have, whatever its policy for missing ones."""
+    return (
+        part.fillings[0]
+        if part.fillings
+        else Filling(part.difference, part.low, part.high, part.degrees_of_freedom)
+    )
+
+
+def _visible(mean: _Mean, power: float) -> float:
+    critical = _multiple(mean.freedom, mean.level) + _multiple(mean.freedom, 2 * power - 1)
+    return critical * mean.error
+
+
 def _alone(part: PairedComparison) -> MacroDifference:
-    error = part.standard_error or 0.0
-    ends = part.low, part.high, part.level, part.p_value, error, part.smallest_visible_difference
     return MacroDifference(
-        part.difference, *ends, part.n, 1, part.n_missing, part.scored_low, part.scored_high
+        difference=part.difference,
+        low=part.low,
+        high=part.high,
+        level=part.level,
+        p_value=part.p_value,
+        standard_error=part.standard_error or 0.0,
+        smallest_visible_difference=part.smallest_visible_difference,
+        n=part.n,
+        n_tasks=1,
+        n_missing=part.n_missing,
+        n_missing_a=part.n_missing_a,
+        n_missing_b=part.n_missing_b,
+        worst_low=part.worst_low,
+        worst_high=part.worst_high,
+        missing_policy=part.missing_policy,
     )
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,11 @@ _CELLS = 4_000_000  # pairs x items held at a time: 32 MB
 _NOISE = 1e-12
 
 
+MissingPolicy = Literal["scored", "worst-case"]
+"""What stands for the items that a run has no score for. "scored": nothing, the items that both runs have count. "worst-case": the
+worst and the best that they could have scored (Manski's bounds), and a verdict holds whatever they were."""
+
+
 @dataclass(frozen=True, slots=True)
 class AllPairs:
     """Paired differences where models may lack items: all (models, models), each pair on the items that both have.
@@ -41,12 +47,7 @@ class AllPairs:
     `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item, `error` with
     fewer than two units, and 0 where the differences show no spread; `freedom` are its degrees of freedom, `worth` the units of
     equal size that the data are worth. `counts`: of the score test, in units of `span`, the range of a score; None where that is
-    not known, and a t test takes its place.
-
-    `n_missing` counts the items of each pair on which one failed or both did. `worst` are the same differences with the missing
-    scores of the row's model at the bottom of the range and those of the column's at the top; seen from the other side this is
-    the best for the row. What is said of a pair holds for its scored items and for both of these; without a known range nothing
-    is said (nan). None where nothing is missing, or the range is not known.
+    not known, and a t test takes its place. `n_missing` counts the items of each pair on which either is missing.
     """
 
     difference: F64
@@ -58,27 +59,12 @@ class AllPairs:
     counts: Counts | None
     span: float
     n_missing: I64
-    worst: AllPairs | None = None
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """The interval of each pair with error rate `share` (models, 1); nan where there is none.
+        """The interval of each pair with error rate `share` (models, 1) or (models, models); nan where there is none.
 
         The whole range where one unit alone was seen.
         """
-        low, high = self.scored_limits(share)
-        if self.worst is None:
-            return self._bounded(low), self._bounded(high)
-        alone = (self.units <= 1) & (self.n_missing > 0)  # then the fillings alone say something
-        low, high = (np.where(alone, np.nan, end) for end in (low, high))
-        least = self.worst.scored_limits(share)[0]
-        turned = np.transpose(np.broadcast_to(share, low.shape))
-        most = -(least if np.ndim(share) == 0 else self.worst.scored_limits(turned)[0]).T
-        return np.where(self.n > 0, np.fmin(low, least), np.nan), np.where(
-            self.n > 0, np.fmax(high, most), np.nan
-        )
-
-    def scored_limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """The same from the scored items alone, as if nothing were missing."""
         from scipy.special import stdtrit
 
         if self.counts is None:
@@ -92,11 +78,14 @@ class AllPairs:
 
     def tail(self, at: float, above: bool = True) -> F64:
         """One-sided p-value of a true difference not above (or not below) `at`; nan where there is none."""
-        out = self._scored_tail(at, above)
-        if self.worst is None:
-            return self._bounded(out)
-        filled = self.worst._scored_tail(at) if above else self.worst._scored_tail(-at).T
-        return np.where(self.n > 0, np.fmax(out, filled), np.nan)
+        from scipy.special import stdtr
+
+        if self.counts is None:
+            deviate = (self.difference - at) / self._some_error
+            out: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
+        else:
+            out = self.counts.tail(at / self.span, above)
+        return np.where(self.units > 1, out, np.nan)
 
     def p_values(self) -> F64:
         """Two-sided p-value of no difference."""
@@ -104,33 +93,7 @@ class AllPairs:
         return out
 
     def visible(self, level: float, power: float) -> F64:
-        """The difference on scored items that each pair would have shown with probability `power`, whatever is missing."""
-        seen = self._scored_visible(level, power)
-        if self.worst is None:
-            return self._bounded(seen)
-        # A filling moves the difference towards 0; what is left must be seen on as many items as the filling has.
-        found = self.worst._scored_visible(level, power) + self.difference - self.worst.difference
-        most = np.fmin(self.span, np.maximum(found, found.T))
-        return np.where(self.n_missing > 0, np.fmax(seen, most), seen)
-
-    @property
-    def widest_error(self) -> F64:
-        """The larger of the errors on scored items and of both fillings: the same from either side of a pair."""
-        if self.worst is None:
-            return self.error
-        return np.fmax(self.error, np.fmax(self.worst.error, self.worst.error.T))
-
-    def _scored_tail(self, at: float, above: bool = True) -> F64:
-        from scipy.special import stdtr
-
-        if self.counts is None:
-            found = (self.difference - at) / self._some_error
-            out: F64 = np.asarray(stdtr(self.freedom, -found if above else found))
-        else:
-            out = self.counts.tail(at / self.span, above)
-        return np.where(self.units > 1, out, np.nan)
-
-    def _scored_visible(self, level: float, power: float) -> F64:
+        """The difference that each pair would have shown with probability `power`."""
         from scipy.special import stdtrit
 
         if self.counts is None:
@@ -140,13 +103,63 @@ class AllPairs:
         seen = np.where(self.units > 1, self.span * self.counts.visible(level, power), self.span)
         return np.where(self.n > 0, seen, np.nan)
 
-    def _bounded(self, values: F64) -> F64:
-        """nan where something is missing and not filled."""
-        return np.where(self.n_missing > 0, np.nan, values)
-
     @property
     def _some_error(self) -> F64:
         return np.where(self.error > 0, self.error, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCase:
+    """What can be said of all pairs whatever the missing scores would have been (Manski 2003).
+
+    `scored`: the pairs on the items that both have. `worst`: the same differences with the missing scores of the row's model at the
+    bottom of the range and those of the column's at the top; seen from the other side this is the best for the row. None where the
+    range of a score is not known, and then nothing can be said of a pair that lacks an item (nan).
+    """
+
+    scored: AllPairs
+    worst: AllPairs | None
+
+    def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
+        """`AllPairs.limits` that hold for the scored items and for both fillings of those that are missing."""
+        scored = self.scored
+        low, high = scored.limits(share)
+        if self.worst is None:
+            return self._bounded(low), self._bounded(high)
+        alone = (scored.units <= 1) & (scored.n_missing > 0)  # then the fillings alone say something
+        low, high = (np.where(alone, np.nan, end) for end in (low, high))
+        least = self.worst.limits(share)[0]
+        turned = np.transpose(np.broadcast_to(share, low.shape))
+        most = -(least if np.ndim(share) == 0 else self.worst.limits(turned)[0]).T
+        low, high = np.fmin(low, least), np.fmax(high, most)
+        return np.where(scored.n > 0, low, np.nan), np.where(scored.n > 0, high, np.nan)
+
+    def tail(self, at: float, above: bool = True) -> F64:
+        """`AllPairs.tail`, the greatest of the fillings."""
+        out = self.scored.tail(at, above)
+        if self.worst is None:
+            return self._bounded(out)
+        filled = self.worst.tail(at) if above else self.worst.tail(-at).T
+        return np.where(self.scored.n > 0, np.fmax(out, filled), np.nan)
+
+    def p_values(self) -> F64:
+        """Two-sided p-value of no difference; 1 where the fillings lie on different sides of 0."""
+        out: F64 = np.minimum(1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False)))
+        return out
+
+    def visible(self, level: float, power: float) -> F64:
+        """`AllPairs.visible`, whatever is missing."""
+        seen = self.scored.visible(level, power)
+        if self.worst is None:
+            return self._bounded(seen)
+        # A filling moves the difference towards 0; what is left must be seen on as many items as the filling has.
+        shifted = self.worst.visible(level, power) + self.scored.difference - self.worst.difference
+        most = np.fmin(self.scored.span, np.maximum(shifted, shifted.T))
+        return np.where(self.scored.n_missing > 0, np.fmax(seen, most), seen)
+
+    def _bounded(self, numbers: F64) -> F64:
+        """nan where something is missing and cannot be filled."""
+        return np.where(self.scored.n_missing > 0, np.nan, numbers)
 
 
 def common_differences(
@@ -155,31 +168,49 @@ def common_differences(
     """Paired differences of every two rows of `scores` (models, items; nan = no score) on their common items.
 
     `codes`: (items,) cluster numbers 0..G-1, or None. `value_range`: the range of a score, None where it is not known.
-    `missing`: (models, items), which of those without a score failed; the others were never asked. None: none failed.
+    `missing`: (models, items), which of those without a score are missing; the others were never asked. None: none is. They are
+    counted, and nothing else.
     """
-    span = math.nan if value_range is None else value_range[1] - value_range[0]
     starts = None
     if codes is not None:
         order, starts = grouped(codes)
         scores, missing = scores[:, order], None if missing is None else missing[:, order]
-    found = _sums(scores, starts)
+    return _all_pairs(_sums(scores, starts), _span(value_range), _count_missing(scores, missing))
+
+
+def worst_case(
+    scores: F64, codes: I64 | None, value_range: Range | None, missing: Bools, scored: AllPairs | None = None
+) -> WorstCase:
+    """What holds whatever the `missing` scores would have been; arguments as of `common_differences`, whose result is `scored`."""
+    scored = scored or common_differences(scores, codes, value_range, missing)
+    if value_range is None or not missing.any():
+        return WorstCase(scored, None)
+    starts = None
+    if codes is not None:
+        order, starts = grouped(codes)
+        scores, missing = scores[:, order], missing[:, order]
+    low, high = (np.where(missing, end, scores) for end in value_range)
+    sums = _filled_sums(_sums(scores, starts), low, high, starts, scored.n_missing > 0)
+    return WorstCase(scored, _all_pairs(sums, _span(value_range), np.zeros_like(scored.n_missing)))
+
+
+def _span(value_range: Range | None) -> float:
+    return math.nan if value_range is None else value_range[1] - value_range[0]
+
+
+def _count_missing(scores: F64, missing: Bools | None) -> I64:
+    """(models, models): items on which either of two models is missing, of those that both were asked."""
     if missing is None or not missing.any():
-        return _all_pairs(found, span, np.zeros((len(scores),) * 2, dtype=np.int64))
+        return np.zeros((len(scores),) * 2, dtype=np.int64)
     asked = (missing | ~np.isnan(scores)).astype(np.float64)
     there = asked - missing
     n_missing = np.rint(asked @ asked.T - there @ there.T).astype(np.int64)
     np.fill_diagonal(n_missing, 0)
-    worst = None
-    if value_range is not None:
-        low, high = (np.where(missing, end, scores) for end in value_range)
-        worst = _all_pairs(
-            _filled_sums(found, low, high, starts, n_missing > 0), span, np.zeros_like(n_missing)
-        )
-    return _all_pairs(found, span, n_missing, worst)
+    return n_missing
 
 
 def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
-    """Which of the scores that are not there failed: all of them if `missing` is None, none if it is False."""
+    """Which of the scores that are not there are missing: all of them if `missing` is None, none if it is False."""
     there = ~np.isnan(rows)
     if missing is None:
         return ~there
@@ -187,7 +218,7 @@ def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
     lost = np.broadcast_to(lost, rows.shape) if lost.ndim == 0 else lost
     if lost.shape != rows.shape or (lost & there).any():
         raise ValueError(
-            f"missing must say for each of the scores {rows.shape} whether it failed, and a score that is there did not"
+            f"missing must say for each of the scores {rows.shape} whether it is missing, and a score that is there is not"
         )
     return lost
 
@@ -235,14 +266,14 @@ def _filled_sums(
     return filled
 
 
-def _all_pairs(found: dict[str, F64], span: float, n_missing: I64, worst: AllPairs | None = None) -> AllPairs:
+def _all_pairs(found: dict[str, F64], span: float, n_missing: I64) -> AllPairs:
     counts = None
     if not math.isnan(span):
         sums = found["better"] / span, found["worse"] / span, found["squares"] / span**2, found["ties"]
         counts = effective_counts(found["n"], *sums, found["error"] / span, found["freedom"], found["worth"])
     return AllPairs(
         found["difference"], found["error"], found["freedom"], found["n"].astype(np.int64),
-        np.nan_to_num(found["units"]).astype(np.int64), found["worth"], counts, span, n_missing, worst,
+        np.nan_to_num(found["units"]).astype(np.int64), found["worth"], counts, span, n_missing,
     )  # fmt: skip
 
 

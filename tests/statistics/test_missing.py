@@ -18,8 +18,8 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
-from evalwright.statistics.simultaneous import simultaneous_differences
-from evalwright.statistics.simultaneous_macro import simultaneous_macro
+from evalwright.statistics.many_models import all_differences
+from evalwright.statistics.many_models_macro import all_macro_differences
 
 NAN = math.nan
 
@@ -111,7 +111,7 @@ def test_a_board_has_the_pairs_of_compare_paired(clustered: bool) -> None:
     never = np.isnan(rows) & (rng.random(rows.shape) < 0.4)
     lost = np.isnan(rows) & ~never
     ids = rng.integers(0, 20, 90) if clustered else None
-    found = simultaneous_differences(rows, ids, missing=lost)
+    found = all_differences(rows, ids, missing=lost)
     for i in range(5):
         for j in set(range(5)) - {i}:
             pair = compare_paired(rows[i], rows[j], missing=lost[[i, j]], clusters=ids)
@@ -129,7 +129,7 @@ def test_a_mean_over_tasks_has_the_mean_of_the_fillings() -> None:
     rng = np.random.default_rng(4)
     tasks = [(rng.random((3, n)) < 0.5).astype(float) for n in (40, 70)]
     tasks[0][0, :9] = NAN
-    found = simultaneous_macro([(one, None) for one in tasks])
+    found = all_macro_differences([(one, None) for one in tasks])
     whole = macro_difference([compare_paired(one[0], one[1]) for one in tasks])
     filled = macro_difference(
         [compare_paired(np.nan_to_num(tasks[0][0], nan=0.0), tasks[0][1]), compare_paired(*tasks[1][:2])]
@@ -139,7 +139,7 @@ def test_a_mean_over_tasks_has_the_mean_of_the_fillings() -> None:
     assert whole.n_missing == found.n_missing[0, 1] == 9
     assert found.p_value[0, 1] == pytest.approx(whole.p_value)
     assert found.low[0, 1] < whole.low
-    clear = simultaneous_macro([(one, None) for one in tasks], missing=[False, False])
+    clear = all_macro_differences([(one, None) for one in tasks], missing=[False, False])
     assert clear.low[0, 1] > found.low[0, 1]
 
 

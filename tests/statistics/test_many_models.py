@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from evalwright.statistics import compare_paired, mean_interval, rank_sets, simultaneous_means
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
-from evalwright.statistics.simultaneous import simultaneous_differences
 
 
 def _scores(models: int, items: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:
@@ -24,7 +24,7 @@ def test_a_pair_with_gaps_is_that_of_compare_paired(clustered: bool) -> None:
     scores = rng.random((5, 80))
     scores[rng.random(scores.shape) < 0.3] = np.nan
     ids = rng.integers(0, 17, 80) if clustered else None
-    found = simultaneous_differences(scores, ids)
+    found = all_differences(scores, ids)
     for i in range(5):
         for j in range(5):
             pair = compare_paired(scores[i], scores[j], clusters=ids)
@@ -43,7 +43,7 @@ def test_two_models_get_the_single_comparison(gaps: bool) -> None:
     scores = rng.random((2, 25))
     if gaps:
         scores[0, :3] = np.nan
-    found = simultaneous_differences(scores, draws=40_000)
+    found = all_differences(scores, draws=40_000)
     pair = compare_paired(scores[0], scores[1])
     width = (found.high - found.low)[0, 1]
     assert width == pytest.approx(pair.high - pair.low, rel=0.02)
@@ -58,7 +58,7 @@ def test_a_board_of_two_says_what_the_comparison_says(seed: int) -> None:
     scores = (rng.random((2, 30)) < [[0.6], [0.3]]).astype(float)
     scores[:, :3] = np.where(rng.random((2, 3)) < 0.4, np.nan, scores[:, :3])
     ids = None if seed < 2 else rng.integers(0, 9, 30)
-    found, pair = simultaneous_differences(scores, ids), compare_paired(*scores, clusters=ids)
+    found, pair = all_differences(scores, ids), compare_paired(*scores, clusters=ids)
     for low, high in ((found.low, found.high), (found.own_low, found.own_high)):
         assert (low[0, 1], high[0, 1]) == pytest.approx((pair.low, pair.high), abs=1e-9)
         assert (low[1, 0], high[1, 0]) == pytest.approx((-pair.high, -pair.low), abs=1e-9)
@@ -67,7 +67,7 @@ def test_a_board_of_two_says_what_the_comparison_says(seed: int) -> None:
 
 def test_one_item_and_a_failure_are_no_verdict() -> None:
     nan = np.nan
-    found = simultaneous_differences([[0.1, 0.1], [1.0, nan]])
+    found = all_differences([[0.1, 0.1], [1.0, nan]])
     pair = compare_paired([0.1, 0.1], [1.0, nan])
     assert (found.low[0, 1], found.high[0, 1]) == pytest.approx((pair.low, pair.high))
     assert found.low[0, 1] < 0 < found.high[0, 1]
@@ -80,7 +80,7 @@ def test_intervals_that_hold_together_are_never_narrower_than_one_alone() -> Non
         together = simultaneous_means(np.stack([row, row]), seed=seed)
         alone = mean_interval(row)
         assert together[0].low <= alone.low and alone.high <= together[0].high
-        alike = simultaneous_differences(np.stack([row, row, rng.permutation(row)]), seed=seed)
+        alike = all_differences(np.stack([row, row, rng.permutation(row)]), seed=seed)
         assert alike.critical >= stats.norm.ppf(0.975)
 
 
@@ -89,7 +89,7 @@ def test_right_or_wrong_has_the_interval_and_test_of_compare_paired() -> None:
     scores = (rng.random((4, 60)) < 0.9).astype(float)
     scores[rng.random(scores.shape) < 0.1] = np.nan
     scores[3] = scores[2]
-    found = simultaneous_differences(scores)
+    found = all_differences(scores)
     level = 1 - 2 * float(stats.norm.sf(found.critical))
     for i, j in [(0, 1), (1, 0), (2, 0), (2, 3)]:
         pair = compare_paired(scores[i], scores[j], level=level)
@@ -99,7 +99,7 @@ def test_right_or_wrong_has_the_interval_and_test_of_compare_paired() -> None:
 
 def test_the_critical_value_of_independent_models_is_tukeys() -> None:
     # The greatest |difference| of M independent means with one variance is the studentised range over sqrt 2.
-    found = simultaneous_differences(
+    found = all_differences(
         np.random.default_rng(3).normal(0, 1, (8, 20_000)), value_range=None, draws=20_000
     )
     assert found.critical == pytest.approx(
@@ -115,19 +115,19 @@ def test_the_critical_value_is_that_of_a_multinomial_bootstrap() -> None:
     totals = (differences - differences.mean(axis=1, keepdims=True)).reshape(len(first), 80, 5).sum(axis=2)
     weights = np.random.default_rng(4).multinomial(80, np.full(80, 1 / 80), size=20_000)
     largest = np.abs((weights - 1) @ (totals / np.sqrt((totals**2).sum(axis=1, keepdims=True))).T).max(axis=1)
-    found = simultaneous_differences(scores, ids, draws=20_000)
+    found = all_differences(scores, ids, draws=20_000)
     assert found.critical == pytest.approx(float(np.quantile(largest, 0.95)), rel=0.02)
     gappy = np.hstack([scores, np.full((6, 1), np.nan)])  # an item that nobody has takes the other path
-    again = simultaneous_differences(gappy, np.append(ids, 999), draws=20_000)
+    again = all_differences(gappy, np.append(ids, 999), draws=20_000)
     assert again.critical == pytest.approx(found.critical, rel=0.02)
     assert np.allclose(again.standard_error, found.standard_error)
 
 
 def test_random_groups_stand_for_many_units() -> None:
     scores = _scores(6, 3000, seed=5)
-    found = simultaneous_differences(scores, draws=8000)
+    found = all_differences(scores, draws=8000)
     scores[0, :1] = np.nan
-    grouped = simultaneous_differences(scores, draws=8000)
+    grouped = all_differences(scores, draws=8000)
     assert grouped.critical == pytest.approx(found.critical, rel=0.03)
 
 
@@ -144,7 +144,7 @@ def test_clusters_of_unlike_sizes_in_blocks() -> None:
 
 
 def test_adjusted_p_values_are_ordered_and_between_their_bounds() -> None:
-    found = simultaneous_differences(_scores(8, 300, seed=7))
+    found = all_differences(_scores(8, 300, seed=7))
     pairs = np.triu_indices(8, 1)
     p, adjusted = found.p_value[pairs], found.p_adjusted[pairs]
     assert (adjusted >= p).all()
@@ -158,21 +158,21 @@ def test_adjusted_p_values_are_ordered_and_between_their_bounds() -> None:
 
 def test_equal_models_are_no_certainty() -> None:
     row = _scores(1, 60)[0]
-    found = simultaneous_differences(np.stack([row, row, 1 - row]))
+    found = all_differences(np.stack([row, row, 1 - row]))
     alone = compare_paired(row, row)
     assert found.low[0, 1] < alone.low < 0 < alone.high < found.high[0, 1]
     level = 1 - 2 * float(stats.norm.sf(found.critical))
     assert found.high[0, 1] == pytest.approx(compare_paired(row, row, level=level).high)
     assert found.p_adjusted[0, 1] == 1.0
-    shifted = simultaneous_differences(np.stack([np.full(60, 0.5), np.full(60, 0.25)]))
+    shifted = all_differences(np.stack([np.full(60, 0.5), np.full(60, 0.25)]))
     assert 0.1 < shifted.low[0, 1] < 0.25 < shifted.high[0, 1]
-    unknown = simultaneous_differences(np.stack([row, row]), value_range=None)
+    unknown = all_differences(np.stack([row, row]), value_range=None)
     assert np.isnan(unknown.low).all()
 
 
 def test_pairs_without_common_items_have_no_answer() -> None:
     nan = np.nan
-    found = simultaneous_differences(
+    found = all_differences(
         [[1, 0, 1, nan, nan], [0, 0, 1, nan, nan], [nan, nan, 1, 0, 1], [nan, nan, nan, 0, 0]], missing=False
     )
     assert np.isnan([found.difference[0, 3], found.low[0, 3], found.p_adjusted[0, 3]]).all()
@@ -207,13 +207,13 @@ def test_means_are_those_of_mean_interval_at_a_higher_level() -> None:
 )
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        simultaneous_differences(**arguments)  # type: ignore[arg-type]
+        all_differences(**arguments)  # type: ignore[arg-type]
 
 
 def _found(seed: int = 0, models: int = 7, items: int = 300):  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)
     chance = np.linspace(0.3, 0.9, models)[:, None]
-    return simultaneous_differences((rng.random((models, items)) < chance).astype(float))
+    return all_differences((rng.random((models, items)) < chance).astype(float))
 
 
 @pytest.mark.parametrize("simultaneous", [True, False])
@@ -257,6 +257,6 @@ def test_clear_order_and_ties() -> None:
     base = rng.random((4, 4000)) * 0.1
     scores = base + np.array([0.1, 0.9, 0.5, 0.5])[:, None] * 0.9
     scores[3] = scores[2]  # the same answers: any order of the two is possible
-    sets = rank_sets(simultaneous_differences(scores))
+    sets = rank_sets(all_differences(scores))
     assert sets.low.tolist() == [4, 1, 2, 2]
     assert sets.high.tolist() == [4, 1, 3, 3]
