@@ -37,10 +37,10 @@ def _list(run: Mapping[str, Any], key: str) -> list[Any]:
 
 def _upgrade_task(task: dict[str, Any]) -> dict[str, Any]:
     upgraded = _upgrade_counts(task)
-    n_unsure = _count(task, "n_unsure")
-    if n_unsure:
+    n_undecided = _count(task, "n_undecided")
+    if n_undecided:
         failures = task.get("failures")
-        upgraded["failures"] = {**(failures if isinstance(failures, dict) else {}), UNDECIDED: n_unsure}
+        upgraded["failures"] = {**(failures if isinstance(failures, dict) else {}), UNDECIDED: n_undecided}
     if "metrics" in task:
         upgraded["metrics"] = _upgrade_metrics(task["metrics"])
     slices = task.get("slices")
@@ -61,11 +61,11 @@ def _upgrade_metrics(metrics: Any) -> Any:
 
 
 def _upgrade_counts(counted: dict[str, Any]) -> dict[str, Any]:
-    """n_missing and n_unsure as one number, n_missing."""
-    upgraded = {key: part for key, part in counted.items() if key not in ("n_missing", "n_unsure")}
-    if "n_missing" in counted:
-        failed = counted["n_missing"]
-        upgraded["n_missing"] = failed + _count(counted, "n_unsure") if isinstance(failed, int) else failed
+    """n_failed and n_undecided as one number, n_missing."""
+    upgraded = {key: part for key, part in counted.items() if key not in ("n_failed", "n_undecided")}
+    if "n_failed" in counted:
+        failed = counted["n_failed"]
+        upgraded["n_missing"] = failed + _count(counted, "n_undecided") if isinstance(failed, int) else failed
     return upgraded
 
 
