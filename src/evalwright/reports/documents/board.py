@@ -17,7 +17,7 @@ from evalwright.reports.columns import (
     is_hallucination_board,
     score_columns,
 )
-from evalwright.reports.documents.run import failed_cell, run_blocks
+from evalwright.reports.documents.run import missing_cell, run_blocks
 from evalwright.runs.reader import Run
 
 MOST_SLICE_ROWS = 3000
@@ -135,7 +135,7 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
                 *([_score(first, i), together]),
                 *(_score(column, i) for column in others),
                 doc.Cell(coverage(row), sort=row.n),
-                failed_cell(row.n_missing, row.unscored),
+                missing_cell(row.n_missing, row.unscored),
                 cost,
                 doc.Cell(row.hardware, name=True),
                 row.date,
@@ -161,7 +161,7 @@ def _ratings(found: Ratings) -> doc.Table:
             doc.Cell(doc.Number(row.rating, "plain"), "strong"),
             numbers.number(row.wins, "points", 1),
             numbers.count(row.rating.n),
-            failed_cell(row.rating.n_missing, ""),
+            missing_cell(row.rating.n_missing, ""),
         )
         for row in found.rows
     ]

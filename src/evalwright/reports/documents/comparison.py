@@ -67,7 +67,7 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
             _mean(part.mean_b, True),
             numbers.gap(part.difference, part),
             numbers.p_value(part.p_value),
-            numbers.items(part.n, part.n_missing, part.n_clusters, failed="unscored"),
+            numbers.items(part.n, part.n_missing, part.n_clusters),
         )
         for gain in gains
         for name, part in gain.parts.items()
@@ -148,7 +148,7 @@ def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]
         "t, tasks as a sample" if whole.tasks_are == "sample" else "t" if whole.n_tasks > 1 else "",
         visible(whole.smallest_visible_difference, True),
         "",
-        numbers.items(whole.n, whole.n_missing, failed="unscored"),
+        numbers.items(whole.n, whole.n_missing),
     )
 
 
@@ -157,7 +157,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     discordant = f"{paired.discordant[0]} : {paired.discordant[1]}" if paired and paired.discordant else ""
     if paired:
         least = visible(paired.smallest_visible_difference, task.bounded)
-        items = numbers.items(paired.n, paired.n_missing, paired.n_clusters, failed="unscored")
+        items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
     else:
         assert task.unpaired is not None
         least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
@@ -215,7 +215,7 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                 numbers.p_value(paired.p_value),
                 numbers.p_value(part.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
-                numbers.items(paired.n, paired.n_missing, paired.n_clusters, failed="unscored"),
+                numbers.items(paired.n, paired.n_missing, paired.n_clusters),
             )
         )
     level = sliced.parts[0].paired.level
@@ -359,7 +359,7 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                     doc.Cell(difference, "strong" if pair.verdict in ("better", "worse") else ""),
                     numbers.p_value(pair.p_adjusted),
                     visible(pair.visible, table.bounded),
-                    numbers.items(pair.n, pair.n_missing, failed="unscored")
+                    numbers.items(pair.n, pair.n_missing)
                     if pair.n or pair.verdict == "not compared"
                     else "unpaired",
                 )
