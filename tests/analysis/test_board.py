@@ -108,7 +108,7 @@ def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None
     assert [row.ranks is None for row in board.rows] == [False, False, True, True]
     assert [row.overall is None for row in board.rows] == [False, False, True, True]
     assert any("without a rank" in note for note in board.notes)
-    assert any("Failed items" in note for note in board.notes)
+    assert any("Missing answers are left out" in note for note in board.notes)
     cell = plain(board)["rows"][2]["tasks"]["y"]
     assert (cell["value"], cell["n_missing"]) == (None, 2)
 

@@ -46,7 +46,8 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
         ("item-0", 1, 0), ("item-1", 1, 0), ("item-2", 1, 0), ("item-6", 0, 1), ("item-8", 1, 0),
     ]  # fmt: skip
     assert found.overall is None
-    assert found.conclusion == task.sentence
+    assert found.conclusion.startswith(task.sentence)
+    assert "Next: Ask 30 more items of both" in found.conclusion
     assert "demo/a" in found.conclusion
     assert found.differences == ()
     assert plain(found)["tasks"][0]["flips"][0] == {"task": "factual", "id": "item-0", "a": 1.0, "b": 0.0}
@@ -83,7 +84,8 @@ def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) 
     assert task.paired is None
     assert task.unpaired == oracle
     assert task.result.n_missing_b == 1  # type: ignore[union-attr]
-    assert "share no item" in task.warnings[0]
+    assert "1 missing answer" in task.warnings[0]
+    assert "share no item" in task.warnings[1]
     assert "unpaired" in found.conclusion and "different items: 40 and 50" in found.conclusion
     assert found.overall is None
     assert "two independent samples" in found.estimand

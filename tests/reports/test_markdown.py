@@ -33,7 +33,7 @@ def test_a_board(tmp_path: Path) -> None:
     ]
     lines = board_markdown(make_board(runs)).splitlines()
     assert lines[:5] == [
-        "| Rank | Model | Overall | Simultaneous | `factual` | `other` | Items | Failed | Date |",
+        "| Rank | Model | Overall | Simultaneous | `factual` | `other` | Items | Missing | Date |",
         "| --: | :-- | --: | --: | --: | --: | --: | --: | :-- |",
         "| 1 | `Large` | **90.0 [81.2, 94.9]** | [79.6, 95.4] | 90.0 [76.9, 96.0] | 90.0 [76.9, 96.0] "
         "| 80 | 0 | 2026-11-20 |",

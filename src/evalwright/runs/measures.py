@@ -362,6 +362,7 @@ class Pair:
         # What it rests on are items, and the groups are how that was found out.
         both = found.scores.asked[list(self.rows)].all(axis=0)
         n = int(common_counts(found)[self.rows])
+        missing = found.scores.missing[list(self.rows)] & both
         own = found.scores.clusters
         if self._unbounded:
             made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
@@ -371,7 +372,9 @@ class Pair:
         return replace(
             made,
             n=n,
-            n_missing=int(both.sum()) - n,
+            n_missing=int(missing.any(axis=0).sum()),
+            n_missing_a=int(missing[0].sum()),
+            n_missing_b=int(missing[1].sum()),
             n_clusters=None if own is None else len(np.unique(own[both])),
             test=made.test.removesuffix(", range not known")
             if made.test.startswith("none")
