@@ -42,7 +42,7 @@ def test_a_board(tmp_path: Path) -> None:
         "| n/a | `demo/half` | n/a | n/a | 90.0 [76.9, 96.0] | n/a | 40 | 0 | 2026-11-20 |",
     ]
     assert lines[5] == "" and all(line.startswith("- ") for line in lines[6:])
-    assert any("not scored as wrong" in line for line in lines[6:])
+    assert any("Missing answers are left out" in line for line in lines[6:])
 
 
 def test_the_bytes_do_not_depend_on_the_order_of_the_runs(tmp_path: Path) -> None:
