@@ -60,7 +60,11 @@ class Row:
     @property
     def holds(self) -> bool:
         """Whether the aim is met, but for two Monte Carlo errors."""
-        return self.share <= self.aim + 2 * self.error if self.at_most else self.share >= self.aim - 2 * self.error
+        return (
+            self.share <= self.aim + 2 * self.error
+            if self.at_most
+            else self.share >= self.aim - 2 * self.error
+        )
 
 
 def answers(rng: np.random.Generator, n: int, first: float, second: float) -> F64:
@@ -122,7 +126,9 @@ def given_rows(trials: int, seed: int) -> Iterator[Row]:
                 shown += 1
                 given += compared(values)[0] == alone
         note = f"shown in {shown / trials:.1%} of the trials; with nothing missing in {full / trials:.1%}"
-        yield Row(f"given: n {n}, {100 * (first - second):.0f} points", given / shown, shown, 0.98, False, note)
+        yield Row(
+            f"given: n {n}, {100 * (first - second):.0f} points", given / shown, shown, 0.98, False, note
+        )
 
 
 def provisional_rows(trials: int, seed: int) -> Iterator[Row]:
