@@ -123,6 +123,9 @@ def _mean_of(
         freedom=freedom,
         counts=None,
         span=found[0].span,
+        counted=np.zeros(error.shape, dtype=bool),
+        differing=np.full(error.shape, np.inf),
+        skewness=np.zeros(error.shape),
         **sums,
     )
 
