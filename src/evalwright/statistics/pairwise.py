@@ -63,7 +63,8 @@ class AllPairs:
     `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item, `error` with
     fewer than two units, and 0 where the differences show no spread; `freedom` are the degrees of freedom of the test (infinite for a
     normal quantile), `worth` the units of equal size that the data are worth, `differing` the units that differ, `skewness` that of
-    the mean of the differences (of the units over the root of their number). `counts`: of the score test, in units of `span`, the range of a score;
+    the mean of the differences (of the units over the root of their number), `lean` what the error is larger above
+    and smaller below the difference (of means over tasks, `shared_units.MeanSpread`). `counts`: of the score test, in units of `span`, the range of a score;
     None where that is not known. `counted`: the pairs that have the score test, all others have t. `n_missing` counts the
     items of each pair on which either is missing.
     """
@@ -80,6 +81,7 @@ class AllPairs:
     counted: Bools
     differing: F64
     skewness: F64
+    lean: F64 | float = 0.0
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
         """The interval of each pair with error rate `share` (models, 1) or (models, models); nan where there is none.
@@ -89,10 +91,13 @@ class AllPairs:
         from scipy.special import stdtrit
 
         critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
-        low, high = (self.difference - self._some_error * self._unskewed(side * critical) for side in (1, -1))
+        error = self._some_error
+        low = self.difference - (error - self.lean) * self._unskewed(critical)
+        high = self.difference - (error + self.lean) * self._unskewed(-critical)
+        if not math.isnan(self.span):
+            low, high = np.maximum(low, -self.span), np.minimum(high, self.span)
         if self.counts is None:
             return low, high
-        low, high = np.fmax(low, -self.span), np.fmin(high, self.span)
         if self.counted.any():
             bottom, top = (self.span * end for end in self.counts.limits(share))
             # The added counts draw the centre to 0, but the difference itself is never outside.
@@ -105,7 +110,10 @@ class AllPairs:
         """One-sided p-value of a true difference not above (or not below) `at`; nan where there is none."""
         from scipy.special import stdtr
 
-        deviate = self._skewed((self.difference - at) / self._some_error)
+        gap = self.difference - at
+        side = self._some_error - np.sign(gap) * self.lean
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviate = self._skewed(gap / np.maximum(side, 0.0))
         out: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
         if self.counts is not None and self.counted.any():
             out = np.where(self.counted, self.counts.tail(at / self.span, above), out)
