@@ -224,6 +224,9 @@ class Design:
             counts=counts,
             span=found.span,
             n_missing=np.zeros((), np.int64),
+            counted=found.counted[0, 1],
+            differing=found.differing[0, 1] * times,
+            skewness=found.skewness[0, 1] / math.sqrt(times),
         )
 
     def _prompts(self, items: float, repeats: float | None, prompts: int) -> Spread:

@@ -24,10 +24,11 @@ from evalwright.statistics.pairwise import (
     worst_case,
 )
 from evalwright.statistics.shared_units import (
-    combined,
+    MeanSpread,
     correlated,
     cr2_scaled,
     errors_of_intervals,
+    mean_spread,
     sharing,
     unit_sums,
 )
@@ -114,24 +115,32 @@ def _mean_of(
     found: Sequence[AllPairs], tasks: Sequence[F64], units: Sequence[I64], share: F64, level: float
 ) -> AllPairs:
     """The mean over tasks of all differences. tasks: the scores, units: their codes."""
-    error, freedom = _spread_of_pairs(tasks, units, found, share, level)
+    spread = _spread_of_pairs(tasks, units, found, share, level)
     names = ("n", "units", "worth", "n_missing")
     sums: dict[str, Any] = {name: np.sum([getattr(one, name) for one in found], axis=0) for name in names}
     return AllPairs(
         difference=np.einsum("t,tij->ij", share, [one.difference for one in found]),
-        error=error,
-        freedom=freedom,
+        error=spread.error,
+        freedom=spread.freedom,
+        lean=spread.lean,
         counts=None,
         span=found[0].span,
+        counted=np.zeros(spread.error.shape, dtype=bool),
+        differing=np.full(spread.error.shape, np.inf),
+        skewness=np.zeros(spread.error.shape),
         **sums,
     )
 
 
-def _errors(found: AllPairs, level: float) -> tuple[F64, F64]:
-    """The standard error that each pair's interval is worth on one task and its degrees of freedom, (models, models); nan where
-    there is none."""
-    errors, freedom = errors_of_intervals(*found.limits(1 - level), found.freedom, found.span, level)
-    return np.where(found.n > 0, errors, np.nan), np.where(found.n > 0, freedom, 1.0)
+def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
+    """Of each pair on one task, (models, models): the standard error that its interval is worth, the degrees of freedom, half of the
+    interval, and how far its centre lies above the difference; nan where there is none."""
+    low, high = pairs.limits(1 - level)
+    errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
+    half, beside = (high - low) / 2, (high + low) / 2 - pairs.difference
+    known = pairs.n > 0
+    errors, half, beside = (np.where(known, part, np.nan) for part in (errors, half, beside))
+    return errors, np.where(known, freedom, 1.0), half, beside
 
 
 def _units(parts: Sequence[Part]) -> list[I64]:
@@ -152,15 +161,19 @@ def _units(parts: Sequence[Part]) -> list[I64]:
 
 def _spread_of_pairs(
     tasks: Sequence[F64], units: Sequence[I64], found: Sequence[AllPairs], share: F64, level: float
-) -> tuple[F64, F64]:
-    """Standard errors and degrees of freedom of all pairs, (models, models)."""
-    errors, freedom = (
-        np.stack(every, axis=-1) for every in zip(*(_errors(one, level) for one in found), strict=True)
-    )
-    errors = errors * share
+) -> MeanSpread:
+    """The spread of the mean of all pairs, (models, models)."""
+    by_task = zip(*(_errors(pairs, level) for pairs in found), strict=True)
+    errors, freedom, half, beside = (np.stack(part, axis=-1) for part in by_task)
+    errors, half, beside = errors * share, half * share, beside * share
     models = len(errors)
     among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
-    error, df = combined(errors, freedom, np.eye(len(tasks)), among.sets)
+
+    def spread(place: tuple[Any, ...], rho: F64) -> MeanSpread:
+        parts = errors[place], freedom[place], half[place], beside[place]
+        return mean_spread(*parts, rho, among.sets, level)
+
+    error, lean, df = spread((), np.eye(len(tasks)))
     if len(among.shared):
         sums = [_PairSums(rows, own, among.shared) for rows, own in zip(tasks, units, strict=True)]
         step = max(1, _CELLS // max(1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)))
@@ -171,9 +184,9 @@ def _spread_of_pairs(
                 values, norms = (np.stack(side, axis=1) for side in zip(*own, strict=True))
                 rho = correlated(values, norms, among.overlap)
                 for place in ((row, others), (others, row)):
-                    error[place], df[place] = combined(errors[place], freedom[place], rho, among.sets)
+                    error[place], lean[place], df[place] = spread(place, rho)
     np.fill_diagonal(error, 0.0)
-    return error, np.fmax(df, 1.0)
+    return MeanSpread(error, np.nan_to_num(lean), np.fmax(df, 1.0))
 
 
 class _PairSums:

@@ -72,7 +72,7 @@ class PairedComparison(Plain):
     of a score is not known; "worst-case" puts it, and its p-value, in the place of the others. `verdict` is about a, where more is
     better: the interval is without 0, which is p_value < 1 - level. `smallest_visible_difference` is the difference
     that this comparison would have shown with probability `power`. `discordant` is (only a right, only b right),
-    None for graded scores.
+    None for graded scores; `n_differing` items (clusters, of graded scores in clusters) differ at all.
     `correlation` is nan where one side is constant, `standard_error` None where the differences have no spread.
     `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth. `fillings`:
     on the scored items, with a's missing ones at the worst and b's at the best, and the opposite; None where nothing is missing or
@@ -98,6 +98,7 @@ class PairedComparison(Plain):
     power: float
     discordant: tuple[int, int] | None
     verdict: Verdict
+    n_differing: int = 0
     n_missing_a: int = 0
     n_missing_b: int = 0
     worst_low: float = math.nan
@@ -204,6 +205,7 @@ class Paired:
             power=power,
             discordant=self.discordant,
             verdict=_verdict(low, high),
+            n_differing=int(np.nan_to_num(pairs.differing[0, 1])),
             worst_low=worst_low,
             worst_high=worst_high,
             missing_policy=self.missing_policy,
@@ -220,7 +222,8 @@ class Paired:
             return "none: one cluster" if self.clustered else "none: one item"
         if no_interval:
             return "none: no spread, range not known"
-        return ("clustered " if self.clustered else "") + ("t" if pairs.counts is None else "score test")
+        name = "score test" if pairs.counted[0, 1] else "skewness-adjusted t"
+        return f"clustered {name}" if self.clustered else name
 
 
 def paired(

@@ -125,6 +125,39 @@ def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F6
     return np.sqrt(variance), found
 
 
+class MeanSpread(NamedTuple):
+    """Of a mean over tasks: its error, how far the error above exceeds that and the error below falls short of it, and the degrees of
+    freedom. The interval reaches t (error - lean) below and t (error + lean) above."""
+
+    error: F64
+    lean: F64
+    freedom: F64
+
+
+def mean_spread(
+    errors: F64, freedom: F64, half: F64, beside: F64, correlation: F64, sets: I64, level: float
+) -> MeanSpread:
+    """The spread of a weighted mean over tasks (formulas in `macro.py`).
+
+    Args:
+        errors, freedom: (..., tasks), weighted standard errors and their degrees of freedom.
+        half, beside: (..., tasks), half of each task's weighted interval at `level`, and how far its centre lies above the mean.
+        correlation, sets: as of `combined`.
+        level: that of the intervals.
+    """
+    from scipy.special import stdtrit
+
+    error, df = combined(errors, freedom, correlation, sets)
+    squares = (half[..., None, :] @ correlation @ half[..., :, None])[..., 0, 0]
+    most = np.sqrt(np.maximum(squares, 0.0))
+    multiple = np.asarray(stdtrit(df, 0.5 + level / 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(multiple * error > most, most / multiple, error)
+        centre = (half**2 * beside).sum(axis=-1) / (half**2).sum(axis=-1)
+        lean = np.clip(np.nan_to_num(centre / multiple), -error, error)
+    return MeanSpread(error, lean, df)
+
+
 def errors_of_intervals(low: F64, high: F64, freedom: F64, span: float, level: float) -> tuple[F64, F64]:
     """The standard errors that intervals of differences are worth, and their degrees of freedom.
 

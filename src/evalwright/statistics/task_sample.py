@@ -224,6 +224,9 @@ def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
         counts=None,
         span=math.nan,
         n_missing=fixed.n_missing,
+        counted=np.zeros(error.shape, dtype=bool),
+        differing=np.full(error.shape, np.inf),
+        skewness=np.zeros(error.shape),
     )
 
 
