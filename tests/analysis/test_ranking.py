@@ -17,9 +17,7 @@ from support.bounds import ends
 def matrix(values: NDArray[np.float64], *, less: bool = False, bounded: bool = True) -> Matrix:
     measure = Measure("task", "rate", "score", "accuracy" if bounded else "mean", bounded, less, "score")
     none = np.zeros(values.shape, bool)
-    return Matrix(
-        measure, np.arange(values.shape[1]), values, ~np.isnan(values), none, none, None, {}
-    )
+    return Matrix(measure, np.arange(values.shape[1]), values, ~np.isnan(values), none, none, None, {})
 
 
 def incomplete(seed: int = 0) -> NDArray[np.float64]:

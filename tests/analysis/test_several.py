@@ -52,7 +52,7 @@ def scores(run: Run, task: str = "t0") -> list[float]:
 
 
 def test_all_pairs_on_one_task(tmp_path: Path) -> None:
-    runs = models(tmp_path, [0.3, 0.5, 0.51, 0.9])
+    runs = models(tmp_path, [0.3, 0.5, 0.505, 0.9])
     found = compare_several(runs)
     (table,) = found.tasks
     oracle = all_differences([scores(run) for run in runs])
@@ -139,7 +139,9 @@ def test_what_cannot_be_compared_item_by_item_is_said(tmp_path: Path) -> None:
         "demo/x could not be compared with any other, because they have too few scored items in common."
         in found.conclusion
     )
-    assert found.conclusion.endswith("Run the same command again to fill the gap: only what is missing is sent.")
+    assert found.conclusion.endswith(
+        "Run the same command again to fill the gap: only what is missing is sent."
+    )
     assert found.tasks[0].letters[2] == ""
     assert found.tasks[0].ranks[2] == (1, 3)
 

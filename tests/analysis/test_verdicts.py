@@ -223,7 +223,10 @@ def test_provisional_pairs_among_several(tmp_path: Path) -> None:
     found = worded_several(compare_several(runs))
     marked = {(one.a, one.b) for one in found.tasks[0].pairs if one.provisional}
     assert marked == {(0, 1), (0, 2)}
-    assert "provisional: 10 of 100 answers of demo/a are missing (10.0%)" in found.conclusion
+    assert (
+        "Provisional are demo/a against demo/b and demo/a against demo/c: 10 of 100 answers of demo/a are missing (10.0%)."
+        in found.conclusion
+    )
 
 
 # -- gates --------------------------------------------------------------------------------------------------------------
@@ -270,4 +273,3 @@ def test_the_old_name_of_missing_answers_is_read_with_a_warning(tmp_path: Path) 
     assert rule.what == "factual.n_missing"
     a, b = pair(tmp_path, [1.0] * 10, [*[1.0] * 9, None])
     assert judge(a, b, [rule]).failed
-

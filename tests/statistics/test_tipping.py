@@ -6,6 +6,7 @@ from itertools import combinations
 from time import perf_counter
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from evalwright.statistics import compare_paired
@@ -16,16 +17,17 @@ from evalwright.statistics.tipping import (
     tipping_of_unsure,
 )
 
+F64 = npt.NDArray[np.float64]
 CASES = 200
 MOST_MOVED = 9
 
 
-def _verdict(a, b):
+def _verdict(a: F64, b: F64) -> str:
     there = ~np.isnan(a + b)
     return compare_paired(a[there], b[there]).verdict
 
 
-def _random_scores(rng, graded):
+def _random_scores(rng: np.random.Generator, *, graded: bool) -> tuple[F64, F64]:
     """Scores of two models with up to MOST_MOVED missing items, and a verdict more often than not."""
     n = int(rng.integers(20, 80))
     gap = rng.uniform(0.1, 0.5)
@@ -39,7 +41,7 @@ def _random_scores(rng, graded):
     return (a, b) if rng.random() < 0.5 else (b, a)
 
 
-def _brute_missing(a, b, worst_a, worst_b):
+def _brute_missing(a: F64, b: F64, worst_a: float, worst_b: float) -> int | None:
     """The smallest set of items without a score that overturns the verdict, over all sets."""
     verdict = _verdict(a, b)
     lost = np.flatnonzero(np.isnan(a + b))
@@ -54,7 +56,7 @@ def _brute_missing(a, b, worst_a, worst_b):
     return None
 
 
-def test_the_number_of_missing_answers_is_that_of_brute_force():
+def test_the_number_of_missing_answers_is_that_of_brute_force() -> None:
     rng = np.random.default_rng(30)
     compared = overturned = 0
     while compared < CASES:
@@ -78,7 +80,7 @@ def test_the_number_of_missing_answers_is_that_of_brute_force():
     assert 40 < overturned < CASES - 40  # both kinds are there
 
 
-def test_the_number_of_unsure_readings_is_that_of_brute_force():
+def test_the_number_of_unsure_readings_is_that_of_brute_force() -> None:
     rng = np.random.default_rng(31)
     compared = overturned = 0
     while compared < CASES:
@@ -110,7 +112,7 @@ def test_the_number_of_unsure_readings_is_that_of_brute_force():
     assert 40 < overturned < CASES - 40
 
 
-def test_what_has_fallen_stays_fallen():
+def test_what_has_fallen_stays_fallen() -> None:
     """The bisection rests on it: after every further move the verdict is still overturned."""
     from evalwright.statistics.tipping import moves_of_missing
 
@@ -126,7 +128,7 @@ def test_what_has_fallen_stays_fallen():
         assert holds == sorted(holds, reverse=True)
 
 
-def test_a_hundred_thousand_items_take_seconds():
+def test_a_hundred_thousand_items_take_seconds() -> None:
     rng = np.random.default_rng(6)
     values = (rng.random((2, 100_000)) < np.array([[0.62], [0.60]])).astype(float)
     values[rng.random(values.shape) < 0.03] = np.nan
@@ -137,13 +139,13 @@ def test_a_hundred_thousand_items_take_seconds():
     assert tipping.fewest is not None
 
 
-def test_nothing_missing_has_no_tipping_point():
+def test_nothing_missing_has_no_tipping_point() -> None:
     a, b = np.ones(40), np.r_[np.zeros(20), np.ones(20)]
     assert tipping_of_missing(a, b) is None
     assert tipping_of_unsure(a, b, unsure=np.zeros((2, 40), bool)) is None
 
 
-def test_items_that_were_not_asked_are_not_missing():
+def test_items_that_were_not_asked_are_not_missing() -> None:
     a = np.r_[np.ones(40), np.nan]
     b = np.r_[np.zeros(20), np.ones(20), 1.0]
     assert tipping_of_missing(a, b, missing=np.zeros((2, 41), bool)) is None
@@ -151,7 +153,7 @@ def test_items_that_were_not_asked_are_not_missing():
 
 
 @pytest.mark.parametrize(("only_a", "only_b", "p"), [(0, 0, 1.0), (8, 0, 0.0078125), (5, 5, 1.0)])
-def test_shares_of_missing_answers(only_a, only_b, p):
+def test_shares_of_missing_answers(only_a: int, only_b: int, p: float) -> None:
     missing = np.zeros((2, 40), bool)
     missing[0, :only_a] = True
     missing[1, 20 : 20 + only_b] = True

@@ -297,7 +297,7 @@ def _row(
         provisional=_lacks_many(estimates),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
-        faults=dict(model_faults([task for task in run.tasks if task.name in cells])),
+        faults={str(kind): n for kind, n in model_faults([task for task in run.tasks if task.name in cells]).items()},
         metrics={task.name: task.metrics for task in run.tasks},
         place=place,
         shares=shares,
@@ -314,9 +314,7 @@ def _count_not_asked(run: Run, task: str) -> int:
 
 def _lacks_many(estimates: Sequence[Estimate]) -> bool:
     """Whether more answers are missing than a final number may lack, as a mean over tasks counts them."""
-    shares = [
-        part.n_missing / (part.n + part.n_missing) for part in estimates if part.n + part.n_missing
-    ]
+    shares = [part.n_missing / (part.n + part.n_missing) for part in estimates if part.n + part.n_missing]
     return bool(shares) and sum(shares) / len(shares) > MAX_MISSING_SHARE
 
 
@@ -428,7 +426,7 @@ def _notes(
         )
     yield from _not_asked_notes(runs, rows)
     if silent := [
-        f"{row.label}: {count(silent)}" for row in rows if (silent := row.n_asked - row.n - row.n_missing) > 0
+        f"{row.label}: {count(n_silent)}" for row in rows if (n_silent := row.n_asked - row.n - row.n_missing) > 0
     ]:
         yield f"Answers to which the scorer of the column gives no score: {listed(silent, 8)}."
     yield from caveats(runs, found)

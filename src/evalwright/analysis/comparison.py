@@ -34,7 +34,15 @@ from evalwright.core.plain import Plain, plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED, MEANS
 from evalwright.metrics.tree import Node
-from evalwright.runs.measures import Matrix, Measure, common_counts, group_notes, matrices, paired_of, unpaired_of
+from evalwright.runs.measures import (
+    Matrix,
+    Measure,
+    common_counts,
+    group_notes,
+    matrices,
+    paired_of,
+    unpaired_of,
+)
 from evalwright.runs.reader import Run, check_named_once
 from evalwright.runs.results import MetricResult, TaskResult, faults_in_words
 from evalwright.runs.scores import hashed

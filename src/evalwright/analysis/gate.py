@@ -332,9 +332,7 @@ def _difference(
             why = "what the missing answers would have scored has no known range"
         return _not_judged(target, label, why)
     of_reference = rule.unit == "%"  # A's score
-    margin = (
-        rule.amount / 100 * abs(gap.reference) if of_reference else level_of(rule, bounded=bounded)
-    )
+    margin = rule.amount / 100 * abs(gap.reference) if of_reference else level_of(rule, bounded=bounded)
     if mode == "shown":
         drop, rise = gap.low > margin, gap.high < -margin
     else:
@@ -439,7 +437,9 @@ def _provisional_score(run: Run, task: str) -> str:
     share = result.n_missing / result.n_samples if result.n_samples else 0.0
     if share <= MAX_MISSING_SHARE:
         return ""
-    return f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%)."
+    return (
+        f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%)."
+    )
 
 
 def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:

@@ -111,7 +111,7 @@ def _more_items(
 
 def _two_digits(n: int) -> int:
     """The number rounded up to two digits."""
-    scale = 10 ** max(0, len(str(n)) - 2)
+    scale = int(10 ** max(0, len(str(n)) - 2))
     return -(-n // scale) * scale
 
 

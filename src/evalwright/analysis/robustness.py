@@ -67,13 +67,13 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
         asked = asked + int(both.sum())
         missing = missing + (items.missing[:2] & both).sum(axis=1)
         unsure = unsure + (items.unsure[:2] & both).sum(axis=1)
-    counts = [int(n) for n in (*asked[:1], *missing, *unsure)]
+    counted = Robustness(int(asked[0]), *(int(n) for n in missing), *(int(n) for n in unsure))
     if sign == 0 or not _is_bounded(whole):
-        return Robustness(*counts)
+        return counted
     # With the policy "worst-case" the verdict holds whatever the missing answers are.
     worst = whole.samples[0].missing_policy == "worst-case"
     of_missing = None if worst else _tipping(whole, _moves(whole, sign, "missing"), sign)
-    return Robustness(*counts, of_missing, _tipping(whole, _moves(whole, sign, "unsure"), sign))
+    return replace(counted, missing=of_missing, unsure=_tipping(whole, _moves(whole, sign, "unsure"), sign))
 
 
 def deciding_moves(whole: Average, sign: int, what: str) -> TippingPoint | None:

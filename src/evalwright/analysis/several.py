@@ -170,7 +170,10 @@ def _table(
             for pair in pairs
         )
         pairs = tuple(
-            replace(pair, provisional=provisional_reason(found, (labels[pair.a], labels[pair.b]), (pair.a, pair.b)))
+            replace(
+                pair,
+                provisional=provisional_reason(found, (labels[pair.a], labels[pair.b]), (pair.a, pair.b)),
+            )
             if pair.n_missing
             else pair
             for pair in pairs

@@ -101,7 +101,9 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     compared = opened(*runs)
     baseline = opened(given["baseline"])[0] if given["baseline"] else None
-    settings = {key: given[key] for key in ("metric", "slices", "slices_adjust", "equivalent", "tasks_are", "missing")}
+    settings = {
+        key: given[key] for key in ("metric", "slices", "slices_adjust", "equivalent", "tasks_are", "missing")
+    }
     comparison = compare_runs(*compared, baseline=baseline, most_flips=given["flips"], **settings)
     gates = _gates(compared, baseline, rules, given["mode"], given["tasks_are"], given["missing"])
     for run in compared:
@@ -147,8 +149,6 @@ def _gates(
     place = next(i for i, run in enumerate(compared) if run.folder.resolve() == reference.folder.resolve())
     others = [run for i, run in enumerate(compared) if i != place]
     return [
-        judge(
-            reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are, missing=missing
-        )
+        judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are, missing=missing)
         for other in others
     ]

@@ -186,7 +186,9 @@ def _undetected(visible: float, most: float, show: Callable[[float], str]) -> st
     return f"differences under {show(visible)} would often go undetected"
 
 
-def _interval_text(found: Result | MacroDifference, ends: tuple[float, float], show: Callable[[float], str]) -> str:
+def _interval_text(
+    found: Result | MacroDifference, ends: tuple[float, float], show: Callable[[float], str]
+) -> str:
     """ "95% interval 2.1 to 9.9"; in the worst case of missing answers it says so."""
     low, high = ends
     text = f"interval {show(low)} to {show(high)}" if math.isfinite(low) else "no interval"
@@ -313,9 +315,7 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     where = f"On {table.task}" if table.task else whole
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
-    apart = [
-        pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.low)
-    ]
+    apart = [pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.low)]
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
     level = f"Holm-adjusted at {100 * (1 - table.level):.2g}% for {among}{less}"
@@ -378,9 +378,12 @@ def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
     if not pairs:
         return ""
     reasons = list(dict.fromkeys(pair.provisional.removesuffix(".") for pair in pairs))
-    names = [f"{labels[pair.a]} and {labels[pair.b]}" for pair in pairs]
-    which = f"{len(pairs)} verdicts are" if len(pairs) > MOST_NAMED else f"The verdict on {listed(names)} is"
-    return f"{which} provisional: {'; '.join(reasons[:2])}."
+    names = [f"{labels[pair.a]} against {labels[pair.b]}" for pair in pairs]
+    which = f"{len(pairs)} verdicts are provisional"
+    if len(pairs) <= MOST_NAMED:
+        which = f"Provisional {plural(len(pairs), 'is', 'are')} {listed(names)}"
+    more = f"; {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
+    return f"{which}: {'; '.join(reasons[:2])}{more}."
 
 
 def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]) -> str:

@@ -56,7 +56,9 @@ def judge_forecasts(
         spec = configuration.roles.get(role)
         whole = total(parts)
         if spec is None:
-            yield JudgeForecast(role, "", whole, Amount(None, basis=f"no model is named for the role '{role}'"))
+            yield JudgeForecast(
+                role, "", whole, Amount(None, basis=f"no model is named for the role '{role}'")
+            )
             continue
         judge = objects.open(spec, home=configuration.home)
         if isinstance(judge, LocalModel):

@@ -150,7 +150,13 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
         rows.append(
             (
                 _rank(row, total),
-                doc.Cell(f"{labels[i]}{PROVISIONAL_MARK if row.provisional else ''}", "strong", name=True, link=link, note=note),
+                doc.Cell(
+                    f"{labels[i]}{PROVISIONAL_MARK if row.provisional else ''}",
+                    "strong",
+                    name=True,
+                    link=link,
+                    note=note,
+                ),
                 row.letters if tied else "",
                 *([_score(first, i), together]),
                 *(_score(column, i) for column in others),

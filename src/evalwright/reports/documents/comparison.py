@@ -170,9 +170,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     return (
         f"{task.task} ({task.metric}{less(task)})",
         *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
-        doc.Cell(
-            difference, "strong" if significant else "", note=PROVISIONAL if task.provisional else ""
-        ),
+        doc.Cell(difference, "strong" if significant else "", note=PROVISIONAL if task.provisional else ""),
         numbers.p_value(result.p_value),
         result.test if paired else f"unpaired: {result.test}",
         least,
