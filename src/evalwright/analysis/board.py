@@ -297,7 +297,10 @@ def _row(
         provisional=_lacks_many(estimates),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
-        faults={str(kind): n for kind, n in model_faults([task for task in run.tasks if task.name in cells]).items()},
+        faults={
+            str(kind): n
+            for kind, n in model_faults([task for task in run.tasks if task.name in cells]).items()
+        },
         metrics={task.name: task.metrics for task in run.tasks},
         place=place,
         shares=shares,
@@ -426,7 +429,9 @@ def _notes(
         )
     yield from _not_asked_notes(runs, rows)
     if silent := [
-        f"{row.label}: {count(n_silent)}" for row in rows if (n_silent := row.n_asked - row.n - row.n_missing) > 0
+        f"{row.label}: {count(n_silent)}"
+        for row in rows
+        if (n_silent := row.n_asked - row.n - row.n_missing) > 0
     ]:
         yield f"Answers to which the scorer of the column gives no score: {listed(silent, 8)}."
     yield from caveats(runs, found)

@@ -67,7 +67,13 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
         asked = asked + int(both.sum())
         missing = missing + (items.missing[:2] & both).sum(axis=1)
         unsure = unsure + (items.unsure[:2] & both).sum(axis=1)
-    counted = Robustness(int(asked[0]), *(int(n) for n in missing), *(int(n) for n in unsure))
+    counted = Robustness(
+        n_asked=int(asked[0]),
+        n_missing_a=int(missing[0]),
+        n_missing_b=int(missing[1]),
+        n_unsure_a=int(unsure[0]),
+        n_unsure_b=int(unsure[1]),
+    )
     if sign == 0 or not _is_bounded(whole):
         return counted
     # With the policy "worst-case" the verdict holds whatever the missing answers are.
