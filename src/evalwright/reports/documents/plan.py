@@ -124,7 +124,7 @@ def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
     wanted = _points(forecast.difference, task.bounded)
     one = next((one for one in task.designs if one.cheapest), None)
     if one is None:
-        return f"No number of items or repeats detects a difference of {wanted}: as many items without a score as these runs have could hide it."
+        return f"No number of items or repeats that can be planned detects a difference of {wanted}."
     more = (
         ""
         if one.items <= task.n_total
