@@ -129,7 +129,11 @@ def _welch(drop: PairedComparison, control: PairedComparison) -> tuple[float, fl
         return math.nan, 1.0, "Welch t"
     pooled = math.fsum(part**2 / df for part, df in zip(parts, freedom, strict=True))
     clustered = drop.n_clusters is not None or control.n_clusters is not None
-    return math.sqrt(total), total**2 / pooled, "clustered Welch t" if clustered else "Welch t"
+    return (
+        math.sqrt(total),
+        total**2 / pooled if pooled > 0 else math.inf,
+        "clustered Welch t" if clustered else "Welch t",
+    )
 
 
 def _squared_error(side: PairedComparison) -> float:

@@ -6,11 +6,13 @@ error e_t is taken from the width of its own interval, so that parts and whole a
 certain; of scores never less than the standard error. The quantile is Student's with Welch and Satterthwaite's degrees of freedom.
 
 No interval is longer than the root of sum_t sum_u rho_tu h_t h_u with h_t = w_t times half of a task's interval: MOVER (Zou & Donner
-2008) with ends of equal length. Without that a task of 3 items beside one of 3,000 lends its few degrees of freedom to the whole.
+2008) with ends of equal length. Without that a task of 3 items beside one of 3,000 lends its few degrees of freedom to the whole. (The
+interval of a few items is short because the range ends, a mean over many such tasks is not: the square of h_t is the mean of that and of
+z e_t, with the weights p_t and 1 - p_t.)
 
 The ends are of unequal length as far as the sum is skewed. A task's interval is centred a_t beside its mean; the skewness of a sum is
-that of its parts weighted with their variances, so the centre of the whole is sum_t p_t w_t a_t beside the mean, p_t = h_t^2 / sum h^2. Where
-one task outweighs the others these are MOVER's own ends. Over many tasks near 0 or 1 MOVER's ends are too unequal, and cover 87 to 92%.
+that of its parts weighted with their variances, so the centre of the whole is sum_t p_t w_t a_t beside the mean, p_t = h_t^2 / sum h^2
+(of tasks that share units (sum_u rho_tu h_u)^2 over the whole). Where one task outweighs the others these are MOVER's own ends. Over many tasks near 0 or 1 MOVER's ends are too unequal, and cover 87 to 92%.
 """
 
 from __future__ import annotations
@@ -61,15 +63,17 @@ def macro_average(
     among, rho = _sharing(units, len(parts))
     freedom = np.array([math.inf if part.n_units == 1 else max(_freedom(part), 1.0) for part in parts])
     value = math.fsum(w * part.value for w, part in zip(share, parts, strict=True))
-    errors = np.maximum(
-        [part.standard_error or 0.0 for part in parts],
-        [(part.high - part.low) / 2 / _quantile(part) for part in parts],
-    )
     ends = np.array([(part.value - part.low, part.high - part.value) for part in parts])
-    mean = _mean(value, share, ends, errors, freedom, rho, among.sets, level)
     ranges = (
         None if value_range is None else np.broadcast_to(np.asarray(value_range, np.float64), (len(parts), 2))
     )
+    room = np.full(len(parts), math.inf) if ranges is None else (ranges[:, 1] - ranges[:, 0]) / 2
+    quantiles = np.array([_quantile(part) for part in parts])
+    half = ends.mean(axis=1)
+    shown = half / quantiles / np.sqrt(np.maximum(1 - (half / room) ** 2, 1e-12))
+    shown = np.where(np.isinf(room), shown, np.minimum(shown, room))
+    errors = np.maximum([part.standard_error or 0.0 for part in parts], shown)
+    mean = _mean(value, share, ends, errors, freedom, errors * quantiles, rho, among.sets, level)
     limits = None if ranges is None else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
     low, high = mean.interval(limits)
     how = "each the same" if weights is None else "weighted"
@@ -82,7 +86,7 @@ def macro_average(
         n=sum(part.n for part in parts),
         n_missing=sum(part.n_missing for part in parts),
         n_clusters=_clusters(parts, units),
-        standard_error=mean.error,
+        standard_error=mean.standard_error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
         bounds=_bounds(parts, share, rho, ranges),
         n_unsure=sum(part.n_unsure for part in parts),
@@ -136,7 +140,8 @@ def macro_difference(
         values, low, high, own = np.array(fillings, dtype=np.float64).T
         errors, freedom = errors_of_intervals(low, high, own, math.nan if span is None else span, level)
         ends = np.stack([values - low, high - values], axis=1)
-        return _mean(float(share @ values), share, ends, errors, freedom, rho, among.sets, level)
+        free = errors * [_multiple(df, level) for df in freedom]
+        return _mean(float(share @ values), share, ends, errors, freedom, free, rho, among.sets, level)
 
     if len(parts) == 1:
         return _alone(parts[0])
@@ -224,6 +229,7 @@ class _Mean:
     value: float
     below: float
     above: float
+    standard_error: float
     freedom: float
     level: float
 
@@ -245,13 +251,22 @@ class _Mean:
 
 
 def _mean(
-    value: float, share: F64, ends: F64, errors: F64, freedom: F64, rho: F64, sets: I64, level: float
+    value: float,
+    share: F64,
+    ends: F64,
+    errors: F64,
+    freedom: F64,
+    free: F64,
+    rho: F64,
+    sets: I64,
+    level: float,
 ) -> _Mean:
-    """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors, freedom: what they are worth."""
+    """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors, freedom: what they are worth; free: half
+    of an interval of such an error that does not end with the range."""
     half, beside = share * ends.mean(axis=1), share * (ends[:, 1] - ends[:, 0]) / 2
-    spread = mean_spread(share * errors, freedom, half, beside, rho, sets, level)
-    error, lean, df = (float(part) for part in spread)
-    return _Mean(value, error - lean, error + lean, df, level)
+    spread = mean_spread(share * errors, freedom, half, beside, share * free, rho, sets, level)
+    standard_error, error, lean, df = (float(part) for part in spread)
+    return _Mean(value, error - lean, error + lean, standard_error, df, level)
 
 
 def _shares(parts: Sequence[Estimate | PairedComparison], weights: Sequence[float] | None) -> F64:

@@ -126,7 +126,7 @@ def _mean_of(
         counts=None,
         span=found[0].span,
         counted=np.zeros(spread.error.shape, dtype=bool),
-        differing=np.full(spread.error.shape, np.inf),
+        differing=np.zeros(spread.error.shape),
         skewness=np.zeros(spread.error.shape),
         **sums,
     )
@@ -163,17 +163,20 @@ def _spread_of_pairs(
     tasks: Sequence[F64], units: Sequence[I64], found: Sequence[AllPairs], share: F64, level: float
 ) -> MeanSpread:
     """The spread of the mean of all pairs, (models, models)."""
+    from scipy.special import stdtrit
+
     by_task = zip(*(_errors(pairs, level) for pairs in found), strict=True)
     errors, freedom, half, beside = (np.stack(part, axis=-1) for part in by_task)
     errors, half, beside = errors * share, half * share, beside * share
+    free = errors * np.asarray(stdtrit(freedom, 0.5 + level / 2))
     models = len(errors)
     among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
 
     def spread(place: tuple[Any, ...], rho: F64) -> MeanSpread:
-        parts = errors[place], freedom[place], half[place], beside[place]
+        parts = errors[place], freedom[place], half[place], beside[place], free[place]
         return mean_spread(*parts, rho, among.sets, level)
 
-    error, lean, df = spread((), np.eye(len(tasks)))
+    standard_error, error, lean, df = spread((), np.eye(len(tasks)))
     if len(among.shared):
         sums = [_PairSums(rows, own, among.shared) for rows, own in zip(tasks, units, strict=True)]
         step = max(1, _CELLS // max(1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)))
@@ -184,9 +187,12 @@ def _spread_of_pairs(
                 values, norms = (np.stack(side, axis=1) for side in zip(*own, strict=True))
                 rho = correlated(values, norms, among.overlap)
                 for place in ((row, others), (others, row)):
-                    error[place], lean[place], df[place] = spread(place, rho)
-    np.fill_diagonal(error, 0.0)
-    return MeanSpread(error, np.nan_to_num(lean), np.fmax(df, 1.0))
+                    own_spread = spread(place, rho)
+                    for whole, part in zip((standard_error, error, lean, df), own_spread, strict=True):
+                        whole[place] = part
+    for whole in (standard_error, error):
+        np.fill_diagonal(whole, 0.0)
+    return MeanSpread(standard_error, error, np.nan_to_num(lean), np.fmax(df, 1.0))
 
 
 class _PairSums:

@@ -7,9 +7,13 @@ does not reject.
 
     |b - c - n delta| / sqrt(n (2 q + delta - delta^2)) > z,    q = the likeliest share of "only b right" given delta
 
-(Tango 1998). A quarter of a count is added on both sides: it brings the test at 0 to McNemar's mid-p (7 wins to 0: p = 0.011; Tango
-0.008, mid-p 0.008), the exact size from 5.6 to 5.0% and the least exact coverage from 93.0 to 94.5%, at a width of at most 1.08 times
-Tango's, on average 1.01 to 1.03. In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's, with the degrees of freedom
+(Tango 1998). A quarter of a count is added on both sides, which brings the exact size from 5.6 to 5.0%. At delta = 0 the counts are binomial
+and McNemar's mid-p is known: where it is the smaller (12 wins to 0: 0.0002, the score test has 0.0007) the deviate between 0 and the
+difference is stretched until both agree at 0, by 1 + (kappa - 1)(1 - delta / d). So the p-value is the smaller of both and the interval the
+test's own. Enumerated for n = 8 to 200: size at most 5.0% (Tango 5.6, mid-p 5.0), least coverage 94.0% (Tango 93.0), mean width 1.00 to
+1.02 times Tango's and at most 1.06 times; at the levels of Holm's procedure it finds what mid-p finds, where the score test finds 60% of it.
+
+In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's, with the degrees of freedom
 of the standard error. Where no item differs, or all by the same, this test stands for graded scores too, in units of the whole range
 (the rule of three).
 
@@ -30,8 +34,9 @@ were chosen by simulation (docs/coverage.md). In clusters the units are clusters
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -117,6 +122,7 @@ class AllPairs:
         out: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
         if self.counts is not None and self.counted.any():
             out = np.where(self.counted, self.counts.tail(at / self.span, above), out)
+        out = np.maximum(out, sys.float_info.min)  # no finite sample shows 0
         return np.where(self.units > 1, out, np.nan)
 
     def p_values(self) -> F64:
@@ -133,9 +139,11 @@ class AllPairs:
         if self.counts is None:
             return multiple * self._some_error
         # Models that differ by d disagree on at least that share of the items.
-        least = self.span * multiple**2 / self.counts.size
+        least = self.span * multiple**2 / (self.counts.size + multiple**2)
         counted = np.fmax(multiple * self.span * self.counts.error, least)
-        seen = np.fmin(np.where(self.counted, counted, multiple * self._some_error), self.span)
+        # One or two small differences say little about what large ones would have looked like.
+        few = self.counted | (self.differing < 3)
+        seen = np.fmin(np.where(few, counted, multiple * self._some_error), self.span)
         return np.where(self.n > 0, np.where(self.units > 1, seen, self.span), np.nan)
 
     @property
@@ -355,7 +363,7 @@ def _all_pairs(sums: dict[str, F64], span: float, n_missing: I64, clustered: boo
     return AllPairs(
         difference=sums["difference"],
         error=error,
-        freedom=of_t,
+        freedom=np.where(sums["units"] > 1, of_t, 0.0),
         n=sums["n"].astype(np.int64),
         units=np.nan_to_num(sums["units"]).astype(np.int64),
         worth=sums["worth"],
@@ -466,6 +474,7 @@ def _spread(gaps: F64, there: Bools | None, starts: Starts | None, graded: bool)
 
 ADDED = 0.25
 _STEPS = 50
+_BISECTIONS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,6 +485,8 @@ class Counts:
     worse: F64
     size: F64
     freedom: F64
+    stretch: F64 | float = 1.0
+    """At least 1: McNemar's mid-p, as a deviate, over the score test's at no difference."""
 
     @property
     def difference(self) -> F64:
@@ -495,7 +506,8 @@ class Counts:
         variance, _ = self._variance(at)
         with np.errstate(divide="ignore", invalid="ignore"):
             out: F64 = (self.better - self.worse - self.size * at) / np.sqrt(variance)
-        return out
+            towards_none = np.nan_to_num(np.clip(1 - at / self.difference, 0.0, 1.0))
+        return out * (1 + (self.stretch - 1) * towards_none)
 
     def _variance(self, at: F64) -> tuple[F64, F64]:
         """n (2 q + d - d^2) at the difference d, and its derivative there."""
@@ -522,7 +534,21 @@ class Counts:
         from scipy.special import stdtrit
 
         critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
-        return self._end(critical, -1.0), self._end(critical, 1.0)
+        low, high = self._end(critical, -1.0), self._end(critical, 1.0)
+        if np.any(self.stretch > 1):
+            # Stretched, the deviate reaches the quantile nearer to the difference, on the side of 0.
+            low = np.where(self.difference > 0, self._bisected(critical, low), low)
+            high = np.where(self.difference < 0, self._bisected(-critical, high), high)
+        return low, high
+
+    def _bisected(self, critical: F64, outer: F64) -> F64:
+        """Where the deviate is `critical`, between `outer`, where it is beyond, and the difference."""
+        inner = self.difference + np.zeros_like(outer)
+        for _ in range(_BISECTIONS):
+            middle = (inner + outer) / 2
+            beyond = np.abs(self.deviate(middle)) > np.abs(critical)
+            inner, outer = np.where(beyond, inner, middle), np.where(beyond, middle, outer)
+        return (inner + outer) / 2
 
     def _end(self, critical: F64, side: float) -> F64:
         """Where (b - c - n d)^2 = critical^2 n (2 q + d - d^2) on one side of the difference: Newton's method from the end of the
@@ -556,4 +582,23 @@ def effective_counts(
         variance = squares / n - ((better - worse) / n) ** 2
         clustered = np.where((error > 0) & (variance > 0), error**2 * n / variance, n / units)
         design = np.maximum(clustered, 1.0)
-        return Counts(better / design + ADDED, worse / design + ADDED, n / design + 2 * ADDED, freedom)
+        counts = Counts(better / design + ADDED, worse / design + ADDED, n / design + 2 * ADDED, freedom)
+        # Effective counts are not binomial.
+        binomial = (design <= 1) & (better != worse)
+        stretch = np.where(binomial, mid_p_deviate(better, worse) / np.abs(counts.deviate(0.0)), 1.0)
+    return replace(counts, stretch=np.fmax(stretch, 1.0))
+
+
+def mid_p_deviate(better: F64, worse: F64) -> F64:
+    """The normal deviate of McNemar's two-sided mid-p (Fagerland, Lydersen & Laake 2013), at least 0."""
+    from scipy.special import betainc, gammaln, ndtri
+
+    few, total = np.minimum(better, worse), better + worse
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at_most = betainc(total - few, few + 1, 0.5)
+        exactly = np.exp(
+            gammaln(total + 1) - gammaln(few + 1) - gammaln(total - few + 1) - total * math.log(2.0)
+        )
+        p_value = np.clip(2 * at_most - exactly, 1e-300, 1.0)
+    out: F64 = np.where(total > 0, -ndtri(p_value / 2), 0.0)
+    return out

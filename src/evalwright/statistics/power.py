@@ -187,10 +187,11 @@ def least_visible_difference(
 ) -> float:
     """The smallest difference that n right-or-wrong items show however seldom two models disagree.
 
-    Models that differ by d disagree on at least that share of the items, so the variance is at least d, and d >= (z + z)^2 deff / n.
-    A formula with a smaller discordant share would promise more than there can be.
+    Models that differ by d disagree on at least that share of the items, so the variance is at least d - d^2, and d >= k / (1 + k)
+    with k = (z + z)^2 deff / n. A formula with a smaller discordant share would promise more than there can be.
     """
-    return min(1.0, float(smallest_visible_difference(n, design, level=level, power=power)) ** 2)
+    k = float(smallest_visible_difference(n, design, level=level, power=power)) ** 2
+    return k / (1 + k)
 
 
 def cluster_weight(clusters: npt.ArrayLike) -> float:

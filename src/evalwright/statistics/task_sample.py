@@ -225,7 +225,7 @@ def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
         span=math.nan,
         n_missing=fixed.n_missing,
         counted=np.zeros(error.shape, dtype=bool),
-        differing=np.full(error.shape, np.inf),
+        differing=np.zeros(error.shape),
         skewness=np.zeros(error.shape),
     )
 
