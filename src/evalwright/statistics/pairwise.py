@@ -235,7 +235,7 @@ def common_differences(
         order, starts = grouped(codes)
         scores, missing = scores[:, order], None if missing is None else missing[:, order]
     sums = _sums(scores, starts, graded=_is_graded(scores, value_range))
-    return _all_pairs(sums, _span(value_range), _count_missing(scores, missing), starts is not None)
+    return pairs_of_sums(sums, _span(value_range), _count_missing(scores, missing), starts is not None)
 
 
 def worst_case(
@@ -253,7 +253,7 @@ def worst_case(
     graded = _is_graded(scores, value_range)
     sums = _filled_sums(_sums(scores, starts, graded), low, high, starts, scored.n_missing > 0, graded)
     none_missing = np.zeros_like(scored.n_missing)
-    return WorstCase(scored, _all_pairs(sums, _span(value_range), none_missing, starts is not None))
+    return WorstCase(scored, pairs_of_sums(sums, _span(value_range), none_missing, starts is not None))
 
 
 def _is_graded(scores: F64, value_range: Range | None) -> bool:
@@ -302,7 +302,7 @@ def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
     known = _known(scores)
     for row in range(models - 1):
         for others, gaps, there in _gaps(row, known, known, np.arange(row + 1, models)):
-            here = _spread(gaps, there, starts, graded)
+            here = sums_of_differences(gaps, there, starts, graded)
             turned = {
                 **here,
                 "difference": -here["difference"],
@@ -337,13 +337,14 @@ def _filled_sums(
     left, right = _known(low), _known(high)
     for row in np.flatnonzero(where.any(axis=1)).tolist():
         for others, gaps, there in _gaps(row, left, right, np.flatnonzero(where[row])):
-            here = _spread(gaps, there, starts, graded)
+            here = sums_of_differences(gaps, there, starts, graded)
             for name in _SUMS:
                 filled[name][row, others] = here[name]
     return filled
 
 
-def _all_pairs(sums: dict[str, F64], span: float, n_missing: I64, clustered: bool) -> AllPairs:
+def pairs_of_sums(sums: dict[str, F64], span: float, n_missing: I64, clustered: bool) -> AllPairs:
+    """The tests of pairs from what `sums_of_differences` gives, arrays of one shape."""
     error, freedom = sums["error"], sums["freedom"]
     counts, counted = None, np.zeros(error.shape, dtype=bool)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -355,7 +356,6 @@ def _all_pairs(sums: dict[str, F64], span: float, n_missing: I64, clustered: boo
         better, worse, squares = sums["better"] / span, sums["worse"] / span, sums["squares"] / span**2
         whole = np.abs(squares - better - worse) <= _NOISE * np.maximum(squares, 1.0)
         counted = whole | ~(error > 0)
-        np.fill_diagonal(counted, False)
         of_counts = np.maximum(freedom, 1.0) if clustered else np.full_like(freedom, np.inf)
         variance = error / span if clustered else np.full_like(error, np.nan)
         counts = effective_counts(sums["n"], better, worse, squares, variance, of_counts, sums["worth"])
@@ -426,9 +426,17 @@ def grouped(codes: I64) -> tuple[I64, Starts]:
     return order, np.flatnonzero(np.diff(codes[order], prepend=-1))
 
 
-def _spread(gaps: F64, there: Bools | None, starts: Starts | None, graded: bool) -> dict[str, F64]:
-    """The sums that `common_differences` puts together, each (others,). starts: where each cluster of items begins; graded: whether
-    the moments of a t test are needed."""
+def sums_of_differences(
+    gaps: F64, there: Bools | None, starts: Starts | None, graded: bool
+) -> dict[str, F64]:
+    """The sums that the tests of `gaps` (pairs, items) rest on, each (pairs,).
+
+    Args:
+        gaps: differences, 0 where one of the two has no score.
+        there: where both have one, None: everywhere.
+        starts: where each cluster of items begins; None: single items.
+        graded: whether the moments of a t test are needed.
+    """
     others, items = gaps.shape
     n = np.full(others, float(items)) if there is None else there.sum(axis=1).astype(np.float64)
     total, apart = gaps.sum(axis=1), np.abs(gaps)
