@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
 from evalwright.analysis.board import make_board

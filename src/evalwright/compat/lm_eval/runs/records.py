@@ -340,7 +340,7 @@ def _again(
             return kind, None
     if metric == BRIER:
         return kind, statistics.mean_interval(
-            values, clusters=clusters, n_failed=n_failed, value_range=BRIER_RANGE
+            values, clusters=clusters, n_missing=n_missing, value_range=BRIER_RANGE
         )
     parts = {"log_likelihood": values, COUNTED[metric]: counts} if metric in COUNTED else {}
     column = Column(values, parts, clusters, n_missing)
