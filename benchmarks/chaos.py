@@ -230,8 +230,8 @@ def counts(folder: Path, case: Case, whole: bool = False) -> list[str]:
     failed = [row["failure"]["kind"] for row in rows if row.get("failure")]
     (task,) = data["tasks"]
     wrong = []
-    if task["n_failed"] != len(failed) or sum(task["failures"].values()) != len(failed):
-        wrong.append(f"{task['n_failed']} failed, {len(failed)} in the samples")
+    if task["n_missing"] != len(failed) or sum(task["failures"].values()) != len(failed):
+        wrong.append(f"{task['n_missing']} failed, {len(failed)} in the samples")
     if len({row["id"] for row in rows}) != len(rows):
         wrong.append("a sample twice")
     if whole and (len(rows) != N or failed):

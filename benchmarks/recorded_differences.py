@@ -92,7 +92,7 @@ def numbers_of_run(folder: Path) -> dict[str, Any]:
             for value, shown in values.items()
             for metric in shown
         }
-        rest = {key: task[key] for key in ("n_samples", "n_failed", "failures", "version")}
+        rest = {key: task[key] for key in ("n_samples", "n_missing", "failures", "version")}
         tasks[task["name"]] = {"counts": rest, "metrics": metrics, "slices": slices, "samples": {}}
     with (folder / "samples.jsonl").open(encoding="utf-8") as file:
         for line in file:

@@ -66,7 +66,7 @@ def test_it_runs_top_to_bottom(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("verified") == 2 and " 0 asked, 4 from the store" in done.stdout
     made = list_runs(tmp_path / "runs")
-    assert len(made) == 2 and all(run.n_failed == 0 for run in made)
+    assert len(made) == 2 and all(run.n_missing == 0 for run in made)
     assert all(row["prompt"] and row["responses"] for run in made for row in run.rows())
     assert "<table" in (tmp_path / "leaderboard.html").read_text(encoding="utf-8")
 
@@ -95,7 +95,7 @@ def test_the_notebook_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "scores 44.8 points higher than notes" in out[4] and "산수" in out[4]
     assert out[6].count("모르겠습니다") == 3
     assert "Subsets, worst first" in out[7] and "may be the best" in repr(names["board"])
-    assert names["first"].tasks[0].n_undecided == 0 and names["second"].n_failed == 0
+    assert names["first"].tasks[0].n_unsure == 0 and names["second"].n_missing == 0
     assert {path.name for path in tmp_path.glob("*.*")} >= {
         "board.html",
         "board.csv",

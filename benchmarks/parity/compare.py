@@ -219,7 +219,7 @@ def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[
         (run,) = evaluate(tasks, model, out=str(folder / "runs"), replace=True, home=str(folder / "home"))
     except EvalwrightError as error:
         return {"error": f"{type(error).__name__}: {error}"[:300]}
-    if run.n_failed:
+    if run.n_missing:
         failed = next(record for record in run.samples() if record.failure or record.score_failures)
         return {"error": f"failed: {failed.failure or next(iter(failed.score_failures.values()))}"[:300]}
     answers = {record.index: record.answer for record in run.samples()}

@@ -16,6 +16,7 @@ from evalwright.core.lazy import lazy_names
 if TYPE_CHECKING:
     from evalwright.api import compare, leaderboard, open_run, plan
     from evalwright.core.asking import Ask
+    from evalwright.core.deprecation import Undecided
     from evalwright.core.errors import EvalwrightError, Failure, RequestFailed, UsageError
     from evalwright.core.requests import (
         Classify,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         RollingLogLikelihood,
     )
     from evalwright.core.responses import Response, Usage
-    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score, Undecided
+    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score
     from evalwright.core.tasks import Task
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -48,10 +49,11 @@ if TYPE_CHECKING:
 _NAMES = {
     "api": "compare leaderboard open_run plan",
     "core.asking": "Ask",
+    "core.deprecation": "Undecided",
     "core.errors": "EvalwrightError Failure RequestFailed UsageError",
     "core.requests": "Classify Embed Generate LogLikelihood Message Reward RollingLogLikelihood",
     "core.responses": "Response Usage",
-    "core.samples": "Answer NoScore Passage Sample SampleRecord Score Undecided",
+    "core.samples": "Answer NoScore Passage Sample SampleRecord Score",
     "core.tasks": "Task",
     "evaluation.aggregating": "aggregate_run",
     "evaluation.configuration": "Configuration ModelSpec",

@@ -48,7 +48,7 @@ _PLAIN = {
     "builtins": {"set", "frozenset"},
     "datetime": {"date", "datetime", "time", "timedelta", "timezone"},
     "decimal": {"Decimal"},
-    "evalwright.core.samples": {"NoScore", "Passage", "Score", "Undecided"},
+    "evalwright.core.samples": {"NoScore", "Passage", "Score"},
     "evalwright.tasks.yaml_files": {"WrittenFloat"},
 }
 """What a result may be made of, beside what pickle knows by itself."""

@@ -37,7 +37,7 @@ ITEMS = [
 
 def test_counts() -> None:
     found = analyse(ITEMS, "수도")
-    assert (found.n_right, found.n_wrong, found.score.n, found.score.n_failed) == (12, 10, 22, 1)
+    assert (found.n_right, found.n_wrong, found.score.n, found.score.n_missing) == (12, 10, 22, 1)
     assert found.labels == (("correct", 12), ("incorrect", 10), ("rate limited", 1))
     assert [(one.name, one.score.n) for one in found.subsets] == [("역사", 6), ("지리", 16)]
     assert found.subsets[1].score.value == 0.75

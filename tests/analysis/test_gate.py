@@ -43,7 +43,7 @@ def failed(a: Run, b: Run, rule: str, mode: Mode = "shown") -> bool:
         ("overall changes by more than 5%", ("overall", "changes", 5.0, "%")),
         ("accuracy drops by more than 1 point", ("accuracy", "drops", 1.0, "points")),
         ("accuracy is below .8", ("accuracy", "below", 0.8, "")),
-        ("n_failed is above 0", ("n_failed", "above", 0.0, "")),
+        ("n_missing is above 0", ("n_missing", "above", 0.0, "")),
         ("exact match, strict differs", ("exact match, strict", "differs", 0.0, "")),
         ("loss is above -1e-3", ("loss", "above", -0.001, "")),
     ],
@@ -115,15 +115,15 @@ def test_failures_are_counted(tmp_path: Path) -> None:
     one = make_run(tmp_path, scores={"x": [1, 0], "y": [1, 1]}, name="a")
     other = make_run(tmp_path, scores={"x": [1, None], "y": [None, None]}, name="b")
     for rule, bad in (
-        ("n_failed is above 2", True),
-        ("n_failed is above 3", False),
-        ("x.n_failed is above 0", True),
-        ("x.n_failed is above 1", False),
-        ("n_failed is below 4", True),
+        ("n_missing is above 2", True),
+        ("n_missing is above 3", False),
+        ("x.n_missing is above 0", True),
+        ("x.n_missing is above 1", False),
+        ("n_missing is below 4", True),
     ):
         assert failed(one, other, rule) == bad, rule
-    (outcome,) = judge(one, other, [parse_gate_rule("x.n_failed is above 0")]).outcomes
-    assert outcome.sentence == "x: 1 item of b failed; the limit is 0."
+    (outcome,) = judge(one, other, [parse_gate_rule("x.n_missing is above 0")]).outcomes
+    assert outcome.sentence == "x: 1 answer of b is missing; the limit is 0."
 
 
 def test_what_cannot_be_judged_fails(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_the_mean_over_tasks(tmp_path: Path) -> None:
         ("factual.acuracy differs", "shown", "factual.accuracy"),
         ("accuracy drops by more than 2", "shown", "Write 2 points, or 0.02"),
         ("accuracy differs", "not-ruled-out", "changes by more than X"),
-        ("n_failed drops by more than 3", "shown", "n_failed is above X"),
+        ("n_missing drops by more than 3", "shown", "n_missing is above X"),
         ("overall is below 0.3", "shown", "can drop, rise, change or differ only"),
     ],
 )
@@ -192,7 +192,8 @@ def test_what_failed_is_never_ruled_out(tmp_path: Path, scores: list[float | Non
     for rule in ("accuracy drops by more than 5 points", "accuracy is below 70%"):
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="not-ruled-out").outcomes
         assert (outcome.failed, outcome.judged) == (True, True)
-        assert "whatever 60 items without a score would have been" in outcome.sentence
+        assert "60 of 120 answers of b are missing (50.0%)" in outcome.sentence
+        assert "does not pass" in outcome.sentence
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="shown").outcomes
         assert not outcome.failed
     few = make_run(tmp_path, scores=[1.0] * 119 + [None], name="few")

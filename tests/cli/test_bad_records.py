@@ -126,7 +126,7 @@ def test_the_served_page_says_it_too() -> None:
         (("tasks", 0, "metrics"), 3),
         (("tasks",), "none"),
         (("model",), "demo"),
-        (("tasks", 0, "n_failed"), "no"),
+        (("tasks", 0, "n_missing"), "no"),
     ],
 )
 def test_one_bad_record_among_many_is_named(path: tuple[Any, ...], value: Any) -> None:

@@ -94,7 +94,7 @@ def test_a_gate_decides_the_exit_code() -> None:
     assert typed("compare", "a", "c", "--fail-if", DROP).code == 0
     assert typed("compare", "a", "c", "--fail-if", DROP, "--gate", "not-ruled-out").code == 1
     assert typed("compare", "b", "a", "--fail-if", DROP, "--gate", "not-ruled-out").code == 0
-    assert typed("compare", "a", "same", "--fail-if", "n_failed is above 0").code == 0
+    assert typed("compare", "a", "same", "--fail-if", "n_missing is above 0").code == 0
     two = typed("compare", "b", "a", "--fail-if", DROP, "--fail-if", "accuracy is above 50%")
     assert two.code == 1
     assert "FAILED" in two.out and "passed" in two.out

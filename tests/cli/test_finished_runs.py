@@ -23,7 +23,7 @@ def test_runs_list_and_show() -> None:
     assert (done.code, done.err) == (0, "")
     assert "demo/a" in done.out
     rows = json.loads(typed("runs", "list", "--json").out)
-    assert [(row["id"], row["n_failed"]) for row in rows] == [("a", 0), ("b", 1)]
+    assert [(row["id"], row["n_missing"]) for row in rows] == [("a", 0), ("b", 1)]
     Path("elsewhere").mkdir()
     assert "No runs in 'elsewhere'" in typed("runs", "list", "--out", "elsewhere").out
     assert json.loads(typed("runs", "list", "--out", "elsewhere", "--json").out) == []

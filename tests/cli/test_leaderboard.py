@@ -249,7 +249,7 @@ def test_ratings_are_a_table_of_their_own_whatever_the_tasks_are_in(folder: Path
     by = {row["label"]: row["rating"] for row in found["rows"]}
     assert by["x/one"]["value"] - by["x/two"]["value"] == pytest.approx(gap)
     assert by["x/one"]["low"] < by["x/one"]["value"] < by["x/one"]["high"]
-    assert by["x/one"]["n_failed"] == 6
+    assert by["x/one"]["n_missing"] == 6
     assert "<bdi>Ratings</bdi></h2>" in (folder / "b.html").read_text()
     turned = typed("leaderboard", "two", "one", "--ratings", "--json-file", "c.json")
     assert turned.code == 0

@@ -49,7 +49,7 @@ def test_answers_are_stored_and_failures_are_none(tmp_path: Path, monkeypatch: p
         }
     )
     (first,) = evaluate(task, "nli/./judge")
-    assert first.n_failed == 1
+    assert first.n_missing == 1
     lines = (first.folder / "samples.jsonl").read_text("utf-8").splitlines()
     records = {row["id"]: row for row in map(json.loads, lines)}
     assert "never cut" in records["too-long"]["failure"]["message"]

@@ -75,10 +75,10 @@ def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path)
                 assert row["answer"] == "7"
                 assert "exact-match" in row["scores"]
         result = record(run)["tasks"][0]
-        assert (result["n_samples"], result["n_failed"]) == (30, 10)
+        assert (result["n_samples"], result["n_missing"]) == (30, 10)
         assert result["failures"] == dict(Counter(words for words, _ in LASTING.values()))
         accuracy = result["metrics"][0]
-        assert (accuracy["n"], accuracy["n_failed"]) == (20, 10)
+        assert (accuracy["n"], accuracy["n_missing"]) == (20, 10)
         right = sum(row["scores"]["exact-match"]["value"] for row in rows if row["scores"])
         assert accuracy["bounds"] == pytest.approx([wilson(right, 30)[0], wilson(right + 10, 30)[1]])
 

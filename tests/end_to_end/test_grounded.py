@@ -62,13 +62,13 @@ def test_the_card_names_every_scripted_model() -> None:
 def test_a_scripted_model_scores_what_its_card_says(name: str) -> None:
     answerable, not_answerable, *citations, label = SCORES[name]
     (run,) = evaluate("factual-grounded", model(HABITS[name], "grounded"))
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     assert shares(run) == {True: float(answerable), False: float(not_answerable)}
     found = metrics(run)
     for column, value in zip(("precision", "recall", "f1"), citations, strict=True):
         if value != "-":
             assert shown(found[f"citation-{column}"]) == value, column
-    assert run.tasks[0].n_undecided == (2 if name == "wrong answers, cited" else 0)
+    assert run.tasks[0].n_unsure == (2 if name == "wrong answers, cited" else 0)
     scored = [row for row in run.rows() if row["metadata"]["answerable"] and row["scores"]]
     labels = {row["scores"]["grounding"]["label"] for row in scored}
     assert labels == {label}
@@ -116,11 +116,11 @@ def test_a_judge_decides_what_rules_leave_undecided() -> None:
     target = model(wordy, "grounded")
     (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
     (plain,) = evaluate("factual-grounded", target)
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     told = [row.get("undecided", {}).get("grounding", {}).get("explanation", "") for row in plain.rows()]
     for_a_judge = sum("needs a judge" in one for one in told)
-    assert 0 < for_a_judge <= plain.tasks[0].n_undecided
-    assert run.tasks[0].n_undecided == plain.tasks[0].n_undecided - for_a_judge
+    assert 0 < for_a_judge <= plain.tasks[0].n_unsure
+    assert run.tasks[0].n_unsure == plain.tasks[0].n_unsure - for_a_judge
     assert run.data["usage"]["requested"] >= len(told) + for_a_judge
 
 
@@ -153,7 +153,7 @@ def test_the_closed_book_twin_shows_what_passages_add() -> None:
 def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:
     folder = make_tiny_model(tmp_path / "tiny", "llama", context=4096)
     (run,) = evaluate(TWINS, f"hf/{folder}", limit=4)
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     for row in run.rows():
         assert row["answer"] is not None
         assert "answer" in row.get("undecided", {}) or row["scores"]["answer"]["label"] in run_labels()

@@ -382,7 +382,7 @@ def test_verdicts_that_cannot_be_read_fail_and_are_bounded() -> None:
     asked = [row for row in JUDGED if row["answer"].strip()]
     bad = [row["id"] for row in asked if chance(row["id"], "unreadable") < 0.2]
     estimate = run.tasks[0].metrics[0].estimate
-    assert 40 < len(bad) == estimate.n_failed == run.n_failed
+    assert 40 < len(bad) == estimate.n_missing == run.n_missing
     right = sum(row["label"] == "correct" for row in JUDGED)
     known = [row for row in JUDGED if row["id"] not in bad]
     assert estimate.value == pytest.approx(sum(row["label"] == "correct" for row in known) / len(known))

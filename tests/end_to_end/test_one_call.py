@@ -76,7 +76,7 @@ def test_a_bundled_task_on_own_rows(task: str) -> None:
         pytest.skip(f"'{task}' is not bundled")
     (run,) = evaluate(my_model, task, overrides={"dataset.path": "exam.csv"}, where=["domain=Geography"])
     assert run.tasks[0].name == f"{task}-generate" and run.tasks[0].n_samples == 2
-    assert run.n_failed == 0
+    assert run.n_missing == 0
 
 
 @pytest.mark.torch
@@ -87,4 +87,4 @@ def test_a_real_small_model_in_one_call(tmp_path: Path) -> None:
 
     make_tiny_model(tmp_path / "tiny", "llama")
     (run,) = evaluate("own-exam", "hf/./tiny", where=["domain=Geography"])
-    assert run.tasks[0].n_samples == 2 and run.n_failed == 0 and run.tasks[0].main is not None
+    assert run.tasks[0].n_samples == 2 and run.n_missing == 0 and run.tasks[0].main is not None

@@ -165,7 +165,7 @@ def test_merged_shards_are_the_whole_run(made: Path, model: str) -> None:
     data = record(parts)
     assert data["usage"]["answers"]["cost"] > 0
     assert {group["name"] for group in data["groups"]} == {"all", "reading"}
-    assert all(task["n_failed"] for task in data["tasks"])
+    assert all(task["n_missing"] for task in data["tasks"])
     assert data["tasks"][0]["failures"].keys() >= {"cut", "request rejected", "judge: bad verdict"}
     assert [one["run"] for one in data["merged_from"]] == [
         f"parts-{model}.shard-{n}-of-4" for n in range(1, 5)

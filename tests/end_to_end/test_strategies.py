@@ -174,7 +174,7 @@ def test_eight_repeats_of_two_hundred_questions_at_full_concurrency_killed_and_n
         assert all(server.received[content] == 1 for content in first)
     rows = records(tmp_path / "runs" / "voted")
     assert len(rows) == 200 and all(len(row["responses"]) == 8 for row in rows)
-    assert record(tmp_path / "runs" / "voted")["tasks"][0]["n_failed"] == 0
+    assert record(tmp_path / "runs" / "voted")["tasks"][0]["n_missing"] == 0
 
 
 def test_repeats_of_a_vote_and_their_metrics(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_an_unreadable_verdict_is_the_judges_failure_and_is_bounded(tmp_path: Pa
     assert done.code == 1, done.text
     task = record(tmp_path / "runs" / "judged")["tasks"][0]
     assert task["failures"] == {"judge: bad verdict": COUNT} or set(task["failures"]) == {"bad verdict"}
-    assert task["n_failed"] == COUNT
+    assert task["n_missing"] == COUNT
 
 
 @pytest.mark.parametrize(

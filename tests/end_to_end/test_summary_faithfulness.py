@@ -112,7 +112,7 @@ def test_every_outcome_stands_apart() -> None:
     assert len(judge.asked) == 3
     found = metrics_of(run)
     assert (found["hallucination-rate"].value, found["hallucination-rate"].n) == (pytest.approx(1 / 3), 3)
-    assert found["hallucination-rate"].n_failed == 1
+    assert found["hallucination-rate"].n_missing == 1
     assert found["hallucination-rate"].bounds == pytest.approx((wilson(1, 4)[0], wilson(2, 4)[1]))
     assert found["factual-consistency-rate"].value == pytest.approx(2 / 3)
     assert found["answer-rate"].value == 3 / 10
@@ -122,10 +122,10 @@ def test_every_outcome_stands_apart() -> None:
     assert found["refused"].value == 2 / 10
     for label in ("too-short", "truncated", "empty", "thinking-never-closed"):
         assert found[label].value == 1 / 10
-    assert (run.task("summary-faithfulness").n_samples, run.n_failed) == (10, 1)
+    assert (run.task("summary-faithfulness").n_samples, run.n_missing) == (10, 1)
     by_category = run.task("summary-faithfulness").slices["category"]
     assert [by_category[key][2].estimate.value for key in "ab"] == [2 / 5, 1 / 5]
-    assert by_category["b"][2].estimate.n_failed == 1
+    assert by_category["b"][2].estimate.n_missing == 1
 
 
 def test_the_labels_are_those_of_imported_runs(tmp_path: Path) -> None:
@@ -217,10 +217,10 @@ def test_several_judges_at_once_and_one_of_them_exchanged() -> None:
 def test_a_judge_that_is_down_leaves_the_outcomes() -> None:
     run = run_of(roles={"judge": OverlapModel("broken")})
     found = metrics_of(run)
-    assert (found["hallucination-rate"].n, found["hallucination-rate"].n_failed) == (0, 4)
+    assert (found["hallucination-rate"].n, found["hallucination-rate"].n_missing) == (0, 4)
     assert found["hallucination-rate"].bounds == (0.0, 1.0)
     assert found["answer-rate"].value == 3 / 10
-    assert run.n_failed == 4
+    assert run.n_missing == 4
 
 
 @pytest.mark.parametrize(
@@ -249,4 +249,4 @@ def test_experiments_change_what_is_read_and_not_what_is_judged_by(experiment: s
         whole = record.sample.passages[0].text
         assert all(whole not in prompt for prompt in seen)
         assert whole in {one.premise for one in judge.asked}
-    assert run.n_failed == 0
+    assert run.n_missing == 0

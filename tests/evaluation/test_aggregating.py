@@ -77,14 +77,14 @@ def test_level_slices_and_metrics() -> None:
         ("right", "loose"),
         ("accuracy", "exact-match"),
     ]
-    wanted = mean_interval([1, 1, 1, 1, 0, 0, 0], n_failed=1, level=0.8)
+    wanted = mean_interval([1, 1, 1, 1, 0, 0, 0], n_missing=1, level=0.8)
     assert task.metrics[1].estimate == wanted
     assert list(task.slices) == ["hard"]
     assert {value: rows[1].estimate.value for value, rows in task.slices["hard"].items()} == {
         "True": pytest.approx(2 / 3),
         "False": 0.5,
     }
-    assert task.slices["hard"]["False"][0].estimate.n_failed == 1
+    assert task.slices["hard"]["False"][0].estimate.n_missing == 1
     paired = compare(run, again).tasks[0].paired
     assert paired is not None and paired.n == 7
 

@@ -104,7 +104,7 @@ def test_not_one_request_more(requests: int) -> None:
     assert model.asked == requests == run.task("quiz").n_samples
     assert stopping(run)["budget_reached"] == "requests"
     assert not stopping(run)["settled"]
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     assert run.data["usage"]["requested"] == requests
     assert SPENT not in str(records(run.folder))
 
@@ -146,7 +146,7 @@ def test_a_judge_is_paid_from_the_same_budget_and_its_sample_is_finished() -> No
     task = quiz(200, scorers=["test-budget-judge"])
     (run,) = evaluate(task, model, roles={"judge": judge}, budget="101 requests")
     assert 95 <= model.asked + judge.asked <= 104
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     assert run.task("quiz").n_samples == model.asked == judge.asked
 
 
@@ -162,4 +162,4 @@ def test_identical_requests_of_one_sample_and_another() -> None:
     (run,) = evaluate(task, model, budget="1 request")
     assert model.asked == 1
     assert 0 < run.task("twice").n_samples <= 10
-    assert run.n_failed == 0
+    assert run.n_missing == 0

@@ -68,7 +68,7 @@ def test_one_that_fails_costs_no_sample_and_is_reported(fails: str, caplog: pyte
     diary, half = Diary(), Half(fails)
     with caplog.at_level(logging.WARNING, "evalwright"):
         (run,) = evaluate("one.csv", ONES, callbacks=[half, diary])
-    assert run.n_failed == 0 and len(diary.told) == 5 and half.calls == 1
+    assert run.n_missing == 0 and len(diary.told) == 5 and half.calls == 1
     (said,) = [record.getMessage() for record in caplog.records if "callback" in record.getMessage()]
     assert "'Half'" in said and fails in said and "the disk of the diary is full" in said
 
@@ -83,7 +83,7 @@ def test_one_that_raises_what_ends_an_event_loop_ends_no_run(
     with caplog.at_level(logging.WARNING, "evalwright"):
         (run,) = evaluate("one.csv", ONES, callbacks=[Half(fails, error)])
     (said,) = [record.getMessage() for record in caplog.records if "callback" in record.getMessage()]
-    assert run.n_failed == 0 and error.__name__ in said
+    assert run.n_missing == 0 and error.__name__ in said
 
 
 def test_what_a_callback_raises_cannot_command_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
@@ -133,7 +133,7 @@ def test_other_numbers_of_the_same_run_are_logged_under_its_id(logged: list[Trac
     evaluate("one.csv", flaky, track="mine", name="a")
     wrong.clear()
     (run,) = evaluate("one.csv", flaky, track="mine", name="a")
-    assert run.n_failed == 0 and [one.numbers["one/failed"] for one in logged] == [3, 0]
+    assert run.n_missing == 0 and [one.numbers["one/failed"] for one in logged] == [3, 0]
     assert logged[0].key == logged[1].key
     evaluate("one.csv", ONES, track="mine", name="a", replace=True)
     assert logged[2].key != logged[0].key

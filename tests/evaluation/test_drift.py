@@ -125,7 +125,7 @@ def test_a_failure_is_no_agreement(short: str) -> None:
         raise ValueError("no such thing")
 
     drift = measure_drift(scripted("a", {}), ScriptedModel(fail, name="b"), tasks=[short])
-    assert (drift.tasks[0].n_failed, drift.may_be_mixed) == (20, False)
+    assert (drift.tasks[0].n_missing, drift.may_be_mixed) == (20, False)
     assert "no sample was answered by both (" in drift.sentence and "answers differ" not in drift.sentence
     assert drift.tasks[0].scores is None and drift.tasks[0].tokens is None
 

@@ -70,7 +70,7 @@ def test_local_judges_are_loaded_one_after_another() -> None:
     target = Heavy("target", memory, lambda request: "An answer.")
     scorer = {"judge-correct": {"judges": ["one", "two"]}}
     (run,) = evaluate(task([scorer], rows=200), target, roles=models)
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     assert [row["scores"]["judge-correct"]["parts"]["agreement"] for row in run.rows()] == [1.0] * 200
     loaded: set[str] = set()
     for event in memory:
@@ -93,7 +93,7 @@ def test_two_tiny_transformers_as_judges(tmp_path: Path) -> None:
     scorer = {"judge-correct": {"judges": ["one", "two"], "max_tokens": 8}}
     roles = {name: f"hf/{tmp_path / name}" for name in ("one", "two")}
     (run,) = evaluate(task([scorer], rows=3), ScriptedModel("An answer."), roles=roles)
-    assert run.n_failed == 3
+    assert run.n_missing == 3
     for row in run.rows():
         assert row["score_failures"]["judge-correct"]["party"] == "judge"
     assert run.data["usage"]["asked"] == 3 + 2 * 3
@@ -136,7 +136,7 @@ def test_a_second_scorer_only_where_a_judge_is_given() -> None:
     rules = task(["short-answer"])
     (alone,) = evaluate(rules, ScriptedModel(reply, version="1"), name="alone")
     estimate = alone.tasks[0].metrics[0].estimate
-    assert (estimate.n, estimate.n_undecided) == (5, 15)
+    assert (estimate.n, estimate.n_unsure) == (5, 15)
     asked = ScriptedModel(lambda request: judge(decide)(text(request)), name="judge", version="1")
     (both,) = evaluate(
         rules,

@@ -104,7 +104,7 @@ def test_what_a_scorer_gives_wrongly_fails_its_sample(made: Callable[[], Any], s
     (run,) = evaluate(
         "questions.yaml", "scripted/echo", overrides={"scorers": ["gives"], "metrics": ["mean"]}
     )
-    assert run.n_failed == 3
+    assert run.n_missing == 3
     assert all(says in record.score_failures["gives"].message for record in run.samples())
 
 
@@ -127,5 +127,5 @@ def test_a_metric_or_strategy_that_gives_something_else_costs_no_run() -> None:
     (run,) = evaluate(
         "questions.yaml", "scripted/echo", overrides={"strategy": "gives-nothing"}, name="strategy"
     )
-    assert run.n_failed == 3
+    assert run.n_missing == 3
     assert all("not an Answer" in str(record.failure) for record in run.samples())

@@ -56,7 +56,7 @@ def test_the_runs_own_scorers_give_the_same_numbers() -> None:
     assert again.folder.parent == run.folder.parent
     assert records(again.folder) == records(run.folder)
     assert [task.as_dict() for task in again.tasks] == [task.as_dict() for task in run.tasks]
-    assert again.n_failed == 1
+    assert again.n_missing == 1
     assert again.data["scored_from"] == {"run": "first", "samples_sha256": run.data["samples"]["sha256"]}
     assert again.data["usage"]["requested"] == 0
     assert again.data["model"] == run.data["model"]
@@ -87,11 +87,11 @@ def test_other_scorers_and_options() -> None:
 def test_what_the_old_scorer_left_undecided_is_not_counted() -> None:
     model = ScriptedModel(lambda request: "41 or 42", version="1")
     (run,) = evaluate(quiz(scorers=["numeric"]), model, name="first")
-    assert run.task("quiz").n_undecided == 6
+    assert run.task("quiz").n_unsure == 6
     strict = score_run(run, scorers=["exact-match"], name="strict")
-    assert strict.task("quiz").n_undecided == 0
+    assert strict.task("quiz").n_unsure == 0
     assert strict.task("quiz").metrics[0].estimate.n == 6
-    assert score_run(strict, scorers=["numeric"], name="back").task("quiz").n_undecided == 6
+    assert score_run(strict, scorers=["numeric"], name="back").task("quiz").n_unsure == 6
 
 
 def test_by_name_and_folder_and_again_over_itself() -> None:

@@ -76,7 +76,7 @@ def knows(least: int = 0, **more: Any) -> ScriptedModel:
 def test_tasks_and_models_can_be_objects() -> None:
     (run,) = evaluate(questions(), knows(3))
     estimate = run.task("quiz").metrics[0].estimate
-    assert (estimate.value, estimate.n, run.n_failed) == (0.7, 10, 0)
+    assert (estimate.value, estimate.n, run.n_missing) == (0.7, 10, 0)
     assert run.folder.parent == Path("runs")
     run.verify()
     assert [record.sample.id for record in run.samples()] == [f"q{i}" for i in range(10)]
@@ -87,7 +87,7 @@ def test_inside_a_running_loop_as_in_a_notebook() -> None:
         return evaluate(questions(), knows())
 
     (run,) = asyncio.run(cell())
-    assert run.n_failed == 0
+    assert run.n_missing == 0
 
 
 def test_an_interrupted_cell_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +310,7 @@ def test_a_request_that_fails_is_recorded_and_asked_again_next_time() -> None:
     model = knows(failures=ill, pacing=ONCE)
     (run,) = evaluate(questions(), model)
     rows = records(run.folder)
-    assert run.n_failed == 2
+    assert run.n_missing == 2
     assert rows[2]["failure"] == {
         "kind": "server error",
         "party": "provider",
@@ -320,17 +320,17 @@ def test_a_request_that_fails_is_recorded_and_asked_again_next_time() -> None:
         "attempts": 1,
     }
     estimate = run.task("quiz").metrics[0].estimate
-    assert (estimate.value, estimate.n, estimate.n_failed) == (1.0, 8, 2)
+    assert (estimate.value, estimate.n, estimate.n_missing) == (1.0, 8, 2)
     assert estimate.bounds == pytest.approx((wilson(8, 10)[0], 1.0))
     healthy = knows()
     (run,) = evaluate(questions(), healthy)
-    assert (healthy.asked, run.n_failed) == (2, 0)
+    assert (healthy.asked, run.n_missing) == (2, 0)
 
 
 def test_a_strategy_that_raises_fails_its_sample_alone() -> None:
     (run,) = evaluate(with_parts(questions(), strategy=Odd()), knows())
     rows = records(run.folder)
-    assert run.n_failed == 5
+    assert run.n_missing == 5
     assert rows[3]["failure"]["party"] == "task"
     assert rows[3]["failure"]["kind"] == "strategy error"
     assert "ValueError: an odd question" in rows[3]["failure"]["message"]
@@ -360,8 +360,8 @@ def test_a_scorer_that_misbehaves_fails_by_itself(kind: str) -> None:
     assert row["scores"] == {"exact-match": row["scores"]["exact-match"]}
     failure = row["score_failures"][f"test-{kind}"]
     assert (failure["party"], failure["kind"]) == ("scorer", "scorer error")
-    assert run.n_failed == 1
-    assert run.task("quiz").metrics[0].estimate.n_failed == 0
+    assert run.n_missing == 1
+    assert run.task("quiz").metrics[0].estimate.n_missing == 0
 
 
 def test_a_store_that_breaks_ends_the_run_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -430,7 +430,7 @@ def test_a_verdict_that_cannot_be_read_is_a_failure_of_the_judge() -> None:
     row = records(run.folder)[4]
     assert row["score_failures"]["test-judge"]["party"] == "judge"
     assert row["answer"] == "4"
-    assert run.task("quiz").metrics[0].estimate.n_failed == 1
+    assert run.task("quiz").metrics[0].estimate.n_missing == 1
 
 
 def test_a_missing_role_is_said_before_anything_is_asked() -> None:

@@ -52,13 +52,13 @@ def test_a_value_is_in_the_range_or_the_scorer_failed(said: str, value: float | 
     if value is not None:
         assert first.scores["test-given"].value == value
         assert not isinstance(first.scores["test-given"].value, bool)
-        assert run.n_failed == 0
+        assert run.n_missing == 0
     else:
         failure = first.score_failures["test-given"]
         assert (failure.kind, failure.party) == ("scorer error", "scorer")
         assert "'test-given' on the item 'q0'" in failure.message
         assert "0 to 1" in failure.message or "finite number" in failure.message
-        assert run.n_failed == 1
+        assert run.n_missing == 1
     other = evaluate(task("accuracy"), model("wrong"))[0]
     assert "bug" not in compare(run, other).conclusion
     leaderboard([run, other])
@@ -66,6 +66,6 @@ def test_a_value_is_in_the_range_or_the_scorer_failed(said: str, value: float | 
 
 def test_a_metric_without_a_range_takes_any_number() -> None:
     run = evaluate(task("mean"), model("under"))[0]
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     assert next(run.samples()).scores["test-given"].value == -3
     compare(run, evaluate(task("mean"), model("wrong"))[0])

@@ -79,16 +79,16 @@ def test_it_is_counted_and_bounded_and_not_in_the_mean() -> None:
     }
     assert rows[7]["scores"] == {}
     found = made.tasks[0]
-    assert (found.n_samples, found.n_failed, found.n_undecided) == (10, 1, 2)
+    assert (found.n_samples, found.n_missing, found.n_unsure) == (10, 1, 2)
     estimate = found.metrics[0].estimate
-    assert (estimate.n, estimate.n_failed, estimate.n_undecided) == (7, 1, 2)
+    assert (estimate.n, estimate.n_missing, estimate.n_unsure) == (7, 1, 2)
     assert estimate.value == pytest.approx(6 / 7)
     assert estimate.bounds == pytest.approx((wilson(6, 10)[0], wilson(9, 10)[1]))
     part = found.slices["domain"]["b"][0].estimate
-    assert (part.n, part.n_failed, part.n_undecided) == (2, 1, 2)
-    assert made.n_failed == 1, "an answer that rules cannot decide is no failure"
+    assert (part.n, part.n_missing, part.n_unsure) == (2, 1, 2)
+    assert made.n_missing == 1, "an answer that rules cannot decide is no failure"
     again = open_run(made.folder).tasks[0]
-    assert again.n_undecided == 2
+    assert again.n_unsure == 2
     assert again.metrics[0].estimate == estimate
 
 
@@ -100,7 +100,7 @@ def test_an_item_with_a_decided_draw_is_scored() -> None:
 
     (made,) = evaluate(two, ScriptedModel(reply, version="1"))
     estimate = made.tasks[0].metrics[0].estimate
-    assert (estimate.n, estimate.n_undecided, estimate.value) == (10, 0, 1.0)
+    assert (estimate.n, estimate.n_unsure, estimate.value) == (10, 0, 1.0)
 
 
 def test_a_comparison_and_a_board_treat_it_as_what_failed() -> None:
@@ -110,7 +110,7 @@ def test_a_comparison_and_a_board_treat_it_as_what_failed() -> None:
     assert said[0]["tasks"] == said[1]["tasks"] or _numbers(said[0]) == _numbers(said[1])
     board = leaderboard([undecided, failed])
     assert [row.n for row in board.rows] == [7, 7]
-    assert [row.n_failed for row in board.rows] in ([0, 3], [3, 0])
+    assert [row.n_missing for row in board.rows] in ([0, 3], [3, 0])
     assert any("3 answers (0 to 3 per model) could not be decided" in note for note in board.notes)
 
 
@@ -141,7 +141,7 @@ def test_a_second_scorer_decides_what_the_first_leaves(then: Any) -> None:
     assert (score["value"], score["label"]) == (1.0, "correct")
     assert score["explanation"] == "test-second: yes; rules: 'yes, perhaps' is neither"
     estimate = made.tasks[0].metrics[0].estimate
-    assert (estimate.n, estimate.n_undecided) == (9, 1)
+    assert (estimate.n, estimate.n_unsure) == (9, 1)
     assert estimate.value == pytest.approx(7 / 9)
     assert score_run(made, roles={"judge": judging}).tasks[0].metrics[0].estimate == estimate
     assert len(asked) == 2, "the judge's replies are in the store"

@@ -20,7 +20,7 @@ SAID = np.array([0, 1, 2, 1, 1, -1, 0, 2, 2, 1], dtype=np.float64)
 def column(
     gold: np.ndarray[tuple[int], np.dtype[np.float64]], said: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> Column:
-    return Column((gold == said).astype(np.float64), {"gold": gold, "predicted": said}, n_failed=1)
+    return Column((gold == said).astype(np.float64), {"gold": gold, "predicted": said}, n_missing=1)
 
 
 def test_values_are_those_of_scikit_learn() -> None:
@@ -29,7 +29,7 @@ def test_values_are_those_of_scikit_learn() -> None:
     assert f1.value == pytest.approx(metrics.f1_score(GOLD, SAID, average="macro", zero_division=0))
     recall = compute("balanced-accuracy", column(GOLD, SAID))
     assert recall.value == pytest.approx(metrics.recall_score(GOLD, SAID, average="macro", labels=[0, 1, 2]))
-    assert f1.n_failed == recall.n_failed == 1
+    assert f1.n_missing == recall.n_missing == 1
     assert f1.low <= f1.value <= f1.high
 
 
@@ -58,7 +58,7 @@ def test_draws_are_used_where_they_are_given_and_named_where_averaged() -> None:
     assert found.value == pytest.approx((0.5 + 0.75) / 2)
     draws[0, 0] = np.nan
     missing = compute("balanced-accuracy", Column(values, parts, part_draws={"predicted": draws}))
-    assert (missing.n, missing.n_failed) == (2, 1)
+    assert (missing.n, missing.n_missing) == (2, 1)
 
 
 def test_scores_without_classes_are_refused() -> None:
@@ -79,24 +79,24 @@ def test_the_value_is_that_of_scikit_learn() -> None:
     clusters = np.repeat(np.arange(50), 4)
     for groups in (None, clusters):
         found = compute(
-            "auroc", Column(gold, {"gold": gold, "probability": said}, clusters=groups, n_failed=3)
+            "auroc", Column(gold, {"gold": gold, "probability": said}, clusters=groups, n_missing=3)
         )
         assert found.value == pytest.approx(metrics.roc_auc_score(gold, said))
         assert found.low < found.value < found.high
-        assert (found.n, found.n_failed) == (200, 3)
+        assert (found.n, found.n_missing) == (200, 3)
 
 
 def test_what_has_no_probability_is_counted_as_failed() -> None:
     gold = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
     said = np.array([0.1, 0.9, np.nan, 0.2, 0.8])
     found = compute("auroc", Column(gold, {"gold": gold, "probability": said}))
-    assert (found.value, found.n, found.n_failed) == (1.0, 4, 1)
+    assert (found.value, found.n, found.n_missing) == (1.0, 4, 1)
 
 
 def test_one_class_alone_has_no_number() -> None:
     found = compute("auroc", Column(np.ones(3), {"gold": np.ones(3), "probability": np.full(3, 0.5)}))
     assert np.isnan(found.value)
-    assert np.isnan(compute("auroc", Column(np.array([]), {}, n_failed=2)).value)
+    assert np.isnan(compute("auroc", Column(np.array([]), {}, n_missing=2)).value)
 
 
 def test_scores_without_probabilities_or_with_more_classes_are_refused() -> None:
@@ -124,7 +124,7 @@ def rated() -> Column:
 def test_agreement_is_of_what_both_judged() -> None:
     found = rater_agreement(rated())
     assert found.value == pytest.approx(4 / 5)
-    assert (found.n, found.n_failed) == (5, 0)
+    assert (found.n, found.n_missing) == (5, 0)
     a = np.array([CLASSES.index(label) for label, other in zip(LABELS, JUDGE, strict=True) if other], float)
     b = np.array([CLASSES.index(other) for other in JUDGE if other], float)
     assert rater_agreement(rated(), coefficient="kappa") == cohen_kappa(a, b)

@@ -157,7 +157,7 @@ def test_the_interval_agrees_with_sacrebleus_bootstrap() -> None:
 def test_scores_without_counts_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="Use it with the scorer 'chrf'"):
         compute("chrf", Column(np.ones(2), {}))
-    assert np.isnan(compute("ter", Column(np.array([]), {}, n_failed=2)).value)
+    assert np.isnan(compute("ter", Column(np.array([]), {}, n_missing=2)).value)
 
 
 def test_a_search_for_shifts_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,14 +127,14 @@ def test_null_weighted_f1_is_macro_f1_of_gold_classes_times_what_was_read() -> N
 
 def test_chance_is_taken_off_the_score_and_its_interval() -> None:
     values = np.r_[np.ones(70), np.zeros(30)]
-    raw = compute("accuracy", Column(values, {}, n_failed=5))
-    found = compute("chance-normalised", Column(values, {}, n_failed=5), {"chance": 0.25})
+    raw = compute("accuracy", Column(values, {}, n_missing=5))
+    found = compute("chance-normalised", Column(values, {}, n_missing=5), {"chance": 0.25})
     for name in ("value", "low", "high"):
         assert getattr(found, name) == pytest.approx((getattr(raw, name) - 0.25) / 0.75)
     assert raw.bounds and found.bounds
     assert found.bounds == pytest.approx([(end - 0.25) / 0.75 for end in raw.bounds])
     assert raw.standard_error and found.standard_error == pytest.approx(raw.standard_error / 0.75)
-    assert (found.n, found.n_failed) == (100, 5)
+    assert (found.n, found.n_missing) == (100, 5)
 
 
 def test_below_chance_is_signed_or_clipped() -> None:

@@ -29,8 +29,8 @@ EMPTY = np.zeros(0)
 
 @pytest.mark.parametrize("kind", ["accuracy", "exact-match"])
 def test_accuracy_is_the_mean_with_bounds(kind: str) -> None:
-    found = compute(kind, Column(VALUES, {}, n_failed=2))
-    assert found == mean_interval(VALUES, n_failed=2)
+    found = compute(kind, Column(VALUES, {}, n_missing=2))
+    assert found == mean_interval(VALUES, n_missing=2)
     assert found.bounds == pytest.approx((wilson(3, 7)[0], wilson(5, 7)[1]))
 
 
@@ -44,7 +44,7 @@ def test_draws_and_clusters_count_as_units() -> None:
 
 
 def test_a_mean_of_any_scores_knows_no_range_unless_told() -> None:
-    column = Column(np.array([3.0, 5.0, 10.0]), {}, n_failed=1)
+    column = Column(np.array([3.0, 5.0, 10.0]), {}, n_missing=1)
     assert compute("mean", column).bounds is None
     scores, limits = [3.0, 5.0, 10.0], (0.0, 10.0)
     ends = [mean_interval([*scores, end], value_range=limits) for end in limits]
@@ -64,8 +64,8 @@ OF_ALL_ASKED = {"answer-rate": {}, "outcome-share": {"outcome": "refused"}}
 
 @pytest.mark.parametrize("kind", OF_ALL_ASKED)
 def test_nothing_but_failures_where_they_count(kind: str) -> None:
-    found = compute(kind, Column(EMPTY, {}, n_failed=3), OF_ALL_ASKED[kind])
-    assert (found.value, found.n, found.n_failed) == (0.0, 0, 3)
+    found = compute(kind, Column(EMPTY, {}, n_missing=3), OF_ALL_ASKED[kind])
+    assert (found.value, found.n, found.n_missing) == (0.0, 0, 3)
     assert found.bounds == pytest.approx((0.0, 1.0))
 
 
@@ -78,18 +78,18 @@ NEEDED: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("kind", sorted({*registry.names()} - {*OF_ALL_ASKED, "answer-class-share"}))
 def test_nothing_scored_is_no_crash(kind: str) -> None:
-    found = compute(kind, Column(EMPTY, {}, n_failed=3), NEEDED.get(kind, {}))
+    found = compute(kind, Column(EMPTY, {}, n_missing=3), NEEDED.get(kind, {}))
     assert math.isnan(found.value)
-    assert (found.n, found.n_failed) == (0, 3)
+    assert (found.n, found.n_missing) == (0, 3)
     assert "nothing was scored" in found.method
 
 
 def test_it_mirrors_the_share() -> None:
-    column = Column(np.array([1.0, 1.0, 0.0, 1.0]), {}, n_failed=1)
+    column = Column(np.array([1.0, 1.0, 0.0, 1.0]), {}, n_missing=1)
     found, share = hallucination_rate(column), accuracy(column)
     assert found.value == 0.25
     assert (found.low, found.high) == pytest.approx(wilson(1, 4))
-    assert (found.n, found.n_failed, found.standard_error) == (4, 1, share.standard_error)
+    assert (found.n, found.n_missing, found.standard_error) == (4, 1, share.standard_error)
     assert found.bounds == pytest.approx((wilson(1, 5)[0], wilson(2, 5)[1]))
     assert compute("hallucination-rate", column, {"level": 0.9}).high < found.high
 
@@ -98,12 +98,12 @@ def test_it_mirrors_the_share() -> None:
 
 
 def test_the_answer_rate_counts_failed_requests_as_no_answer_and_bounds_them() -> None:
-    column = Column(np.array([1.0, 1.0, 0.0, 1.0]), {}, n_failed=4)
+    column = Column(np.array([1.0, 1.0, 0.0, 1.0]), {}, n_missing=4)
     found = answer_rate(column)
     assert found.value == 3 / 8
     assert (found.low, found.high) == pytest.approx(wilson(3, 8))
     assert found.bounds == pytest.approx((wilson(3, 8)[0], wilson(7, 8)[1]))
-    assert (found.n, found.n_failed) == (4, 4)
+    assert (found.n, found.n_missing) == (4, 4)
     assert "of all 8 asked; the 4 that failed count as 0" in found.method
     # What is lost never makes a model look better.
     assert found.value < answer_rate(Column(column.values, {})).value
@@ -115,15 +115,15 @@ def test_the_answer_rate_without_failures_is_the_share() -> None:
 
 
 def test_nobody_answered_where_everything_failed() -> None:
-    found = answer_rate(Column(np.zeros(0), {}, n_failed=5))
-    assert (found.value, found.n, found.n_failed) == (0.0, 0, 5)
+    found = answer_rate(Column(np.zeros(0), {}, n_missing=5))
+    assert (found.value, found.n, found.n_missing) == (0.0, 0, 5)
     assert found.bounds == pytest.approx((0.0, 1.0))
 
 
 def test_shares_of_outcomes_add_up() -> None:
     labels = ["answered", "refused", "refused", "empty", "truncated", "answered"]
     parts = {name: np.where(np.array(labels) == name, 1.0, np.nan) for name in set(labels)}
-    column = Column(np.array([float(label == "answered") for label in labels]), parts, n_failed=2)
+    column = Column(np.array([float(label == "answered") for label in labels]), parts, n_missing=2)
     shares = {name: outcome_share(column, outcome=name).value for name in OUTCOMES}
     assert shares["refused"] == 2 / 8
     assert shares["too short"] == 0.0
@@ -147,7 +147,7 @@ def test_an_outcome_that_there_is_not() -> None:
 
 @given(st.lists(st.booleans(), max_size=30), st.integers(0, 10))
 def test_bounds_hold_the_value(answers: list[bool], failed: int) -> None:
-    found = answer_rate(Column(np.array(answers, float), {}, n_failed=failed))
+    found = answer_rate(Column(np.array(answers, float), {}, n_missing=failed))
     if failed:
         assert found.bounds is not None
         assert found.bounds[0] <= found.low <= found.value <= found.high <= found.bounds[1] <= 1 + 1e-12
@@ -159,16 +159,16 @@ def test_bounds_hold_the_value(answers: list[bool], failed: int) -> None:
 LABELS = ["refusal", "correction", "partial", "fabricated", "fabricated", "empty"]
 
 
-def stress_column(n_failed: int = 0) -> Column:
+def stress_column(n_missing: int = 0) -> Column:
     parts = {name: np.array([1.0 if label == name else math.nan for label in LABELS]) for name in set(LABELS)}
-    return Column(np.zeros(len(LABELS)), parts, n_failed=n_failed)
+    return Column(np.zeros(len(LABELS)), parts, n_missing=n_missing)
 
 
 def test_refused_and_corrected_are_handled_and_partial_is_not() -> None:
-    found = handled(stress_column(n_failed=2))
+    found = handled(stress_column(n_missing=2))
     assert found.value == pytest.approx(2 / 6)
     assert (found.low, found.high) == pytest.approx(wilson(2, 6))
-    assert (found.n, found.n_failed) == (6, 2)
+    assert (found.n, found.n_missing) == (6, 2)
     assert found.bounds == pytest.approx((wilson(2, 8)[0], wilson(4, 8)[1]))
 
 

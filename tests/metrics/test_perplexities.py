@@ -16,7 +16,7 @@ PARTS = {
     "words": np.array([4.0, 8.0, 3.0]),
     "bytes": np.array([20.0, 50.0, 20.0]),
 }
-COLUMN = Column(PARTS["log_likelihood"] / PARTS["tokens"], PARTS, n_failed=1)
+COLUMN = Column(PARTS["log_likelihood"] / PARTS["tokens"], PARTS, n_missing=1)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_ratios_of_sums(kind: str, expected: float) -> None:
     found = compute(kind, COLUMN)
     assert found.value == pytest.approx(expected)
     assert found.low < found.value < found.high
-    assert (found.n, found.n_failed, found.bounds) == (3, 1, None)
+    assert (found.n, found.n_missing, found.bounds) == (3, 1, None)
 
 
 def test_documents_of_one_cluster_are_one_unit() -> None:

@@ -46,7 +46,7 @@ def test_a_run_counts_labels_in_any_order(order: list[int], draws: int) -> None:
 
 
 def test_without_labels_everything_was_attempted() -> None:
-    column = Column(np.array([1.0, 0.0, 0.0, 1.0]), {}, n_failed=1)
+    column = Column(np.array([1.0, 0.0, 0.0, 1.0]), {}, n_missing=1)
     found = compute("accuracy-given-attempted", column)
     assert (found.value, found.low, found.high) == pytest.approx((0.5, *wilson(2, 4)))
     assert found.bounds == pytest.approx((wilson(2, 5)[0], wilson(3, 5)[1]))
@@ -82,20 +82,20 @@ PARTS = {
     "supported": np.array([1.0, 1.0, 0.0]),
     "unsupported": np.array([math.nan, 1.0, 1.0]),
 }
-COLUMN = Column(np.array([1.0, 0.0, 0.0]), PARTS, n_failed=1)
+COLUMN = Column(np.array([1.0, 0.0, 0.0]), PARTS, n_missing=1)
 
 
 def test_precision_recall_and_f1_are_pooled() -> None:
     assert compute("citation-precision", COLUMN).value == pytest.approx(2 / 3)
     assert compute("citation-recall", COLUMN).value == pytest.approx(2 / 5)
     assert compute("citation-f1", COLUMN).value == pytest.approx(0.5)
-    assert compute("citation-f1", COLUMN).n_failed == 1
+    assert compute("citation-f1", COLUMN).n_missing == 1
 
 
 def test_an_answer_whose_citations_are_open_counts_as_failed() -> None:
     parts = {name: np.where([False, True, False], math.nan, values) for name, values in PARTS.items()}
-    found = compute("citation-recall", Column(COLUMN.values, parts, n_failed=1))
-    assert (found.value, found.n, found.n_failed) == (0.5, 2, 2)
+    found = compute("citation-recall", Column(COLUMN.values, parts, n_missing=1))
+    assert (found.value, found.n, found.n_missing) == (0.5, 2, 2)
 
 
 def test_the_share_of_a_class_and_its_bounds() -> None:

@@ -127,7 +127,7 @@ def test_an_item_with_too_few_draws_is_missing_and_bounds_what_it_might_have_bee
     made = column([[1, 0, NAN], [1, NAN, NAN], *([[0, 0, 1]] * 8)])
     found = compute("pass@k", made, {"k": 2})
     assert found.value == pytest.approx((1 + 8 * 2 / 3) / 9)
-    assert (found.n, found.n_failed) == (9, 1)
+    assert (found.n, found.n_missing) == (9, 1)
     assert found.bounds is not None and found.bounds[0] < found.low < found.high < found.bounds[1]
 
 

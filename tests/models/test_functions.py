@@ -51,7 +51,7 @@ class Callables:
 def test_any_form_is_evaluated(function: Doubler) -> None:
     (run,) = evaluate("sums.csv", function)
     assert run.tasks[0].main is not None and run.tasks[0].main.estimate.value == 1.0
-    assert run.n_failed == 0 and "a Python function" in run.data["model"]["note"]
+    assert run.n_missing == 0 and "a Python function" in run.data["model"]["note"]
 
 
 def test_the_function_may_stand_first_and_stays_a_function() -> None:
@@ -109,7 +109,7 @@ def test_lists_have_the_size_that_is_asked_for() -> None:
         return (doubled(prompt) for prompt in prompts)
 
     (run,) = evaluate("sums.csv", several)
-    assert sum(sizes) == 12 and max(sizes) <= 5 and run.n_failed == 0
+    assert sum(sizes) == 12 and max(sizes) <= 5 and run.n_missing == 0
 
 
 def test_threads_side_by_side() -> None:
@@ -121,7 +121,7 @@ def test_threads_side_by_side() -> None:
         return doubled(prompt)
 
     (run,) = evaluate("sums.csv", waits)
-    assert run.n_failed == 0
+    assert run.n_missing == 0
 
 
 def test_settings_and_messages() -> None:
@@ -141,7 +141,7 @@ def test_settings_and_messages() -> None:
 
 def failures_of(function: Doubler) -> set[str]:
     (run,) = evaluate("sums.csv", function, limit=2)
-    assert run.n_failed == 2
+    assert run.n_missing == 2
     return {record.failure.message for record in run.samples() if record.failure}
 
 
@@ -191,7 +191,7 @@ def test_a_request_error_of_an_async_function_is_tried_again() -> None:
         return doubled(prompt)
 
     (run,) = evaluate("sums.csv", limited, limit=1)
-    assert run.n_failed == 0 and len(tries) == 2
+    assert run.n_missing == 0 and len(tries) == 2
 
 
 async def async_lists(prompts: list[str]) -> list[str]:

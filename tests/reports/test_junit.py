@@ -14,7 +14,7 @@ from support.runs import make_run
 def test_a_case_per_rule_and_task(tmp_path: Path) -> None:
     one = make_run(tmp_path, scores={"x": [1] * 40, "y": [1] * 40, "z": [1]}, name="a")
     other = make_run(tmp_path, scores={"x": [0] * 40, "y": [1] * 40, "z": [None]}, name="b")
-    rules = ["accuracy drops by more than 2 points", "n_failed is above 5"]
+    rules = ["accuracy drops by more than 2 points", "n_missing is above 5"]
     gate = judge(one, other, [parse_gate_rule(rule) for rule in rules])
     (suite,) = ElementTree.fromstring(junit_xml([gate]).encode())
     assert suite.attrib == {

@@ -21,7 +21,7 @@ def test_few_items_are_pooled_and_the_others_stay(tmp_path: Path) -> None:
     assert list(found) == ["large", name] and found["large"] is slices["large"]
     (pooled,) = found[name]
     one = pooled.estimate
-    assert (one.value, one.n, one.n_failed) == (0.5, 4, 2)
+    assert (one.value, one.n, one.n_missing) == (0.5, 4, 2)
     assert [one.low, one.high] == pytest.approx(list(wilson(2, 4)))
     alone = merged_slices({key: slices[key] for key in ("large", "p")})
     assert list(alone) == ["large", "p"]

@@ -118,19 +118,19 @@ def test_numbers_are_those_of_a_brute_force_computation() -> None:
     kept = ~np.isnan(draws).all(axis=1)
     means = [np.nanmean(row) for row in draws[kept]]
     assert found.value == pytest.approx(np.mean(means))
-    assert (found.n, found.n_failed) == (kept.sum(), (~kept).sum())
+    assert (found.n, found.n_missing) == (kept.sum(), (~kept).sum())
     assert (found.low, found.high, found.n_clusters) == pytest.approx(
         (whole.low, whole.high, whole.n_clusters)
     )
     assert result.n_samples == 30
-    assert result.n_failed == (~kept).sum()
+    assert result.n_missing == (~kept).sum()
     assert result.failures == {"timed out": int(np.isnan(draws).sum())}
     for number, domain in enumerate(domains):
         part = result.slices["domain"][domain][0].estimate
         rows = draws[number::3]
         there = ~np.isnan(rows).all(axis=1)
         assert part.value == pytest.approx(np.mean([np.nanmean(row) for row in rows[there]]))
-        assert part.n + part.n_failed == 10
+        assert part.n + part.n_missing == 10
     assert list(result.slices["domain"]) == sorted(domains)
 
 
@@ -144,10 +144,10 @@ def test_an_item_is_failed_if_any_scorer_has_nothing_for_it() -> None:
     ]
     metrics = [*ACCURACY, MetricSpec("mean", "mean", "other")]
     result = tallied(records, metrics, scorers=("s", "other"))
-    assert [metric.estimate.n_failed for metric in result.metrics] == [1, 1]
-    assert result.n_failed == 2
+    assert [metric.estimate.n_missing for metric in result.metrics] == [1, 1]
+    assert result.n_missing == 2
     # A scorer that no metric shows counts too: the record has a hole.
-    assert tallied(records, ACCURACY, scorers=("s", "other")).n_failed == 2
+    assert tallied(records, ACCURACY, scorers=("s", "other")).n_missing == 2
 
 
 def test_parts_with_gaps_keep_their_rows() -> None:
@@ -169,7 +169,7 @@ def test_parts_with_gaps_keep_their_rows() -> None:
     nan = math.nan
     assert column.parts["a"].tolist() == pytest.approx([1.0, nan, nan, 4.0, nan, nan], nan_ok=True)
     assert column.parts["b"].tolist() == pytest.approx([nan, nan, 5.0, 6.0, 8.0, nan], nan_ok=True)
-    assert column.n_failed == 2
+    assert column.n_missing == 2
     assert column.draws is None
     assert column.part_draws == {}
 
@@ -262,8 +262,8 @@ def test_nothing_said_in_one_draw_and_a_failure_in_another() -> None:
     ]  # fmt: skip
     result = tallied(records)
     estimate = result.metrics[0].estimate
-    assert (estimate.n, estimate.n_failed, estimate.value) == (2, 1, 0.5)
-    assert result.n_failed == 1
+    assert (estimate.n, estimate.n_missing, estimate.value) == (2, 1, 0.5)
+    assert result.n_missing == 1
 
 
 @given(st.lists(st.sampled_from(["right", "wrong", "lost", "broken", "silent"]), max_size=12))
@@ -278,4 +278,4 @@ def test_every_sample_is_scored_failed_or_passed_over(kinds: list[str]) -> None:
     result = tallied([makers[kind](place) for place, kind in enumerate(kinds)])
     estimate = result.metrics[0].estimate
     assert estimate.n == sum(kind in ("right", "wrong") for kind in kinds)
-    assert estimate.n_failed == result.n_failed == sum(kind in ("lost", "broken") for kind in kinds)
+    assert estimate.n_missing == result.n_missing == sum(kind in ("lost", "broken") for kind in kinds)

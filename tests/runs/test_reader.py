@@ -34,7 +34,7 @@ def test_a_run_is_found_by_folder_record_and_name(tmp_path: Path) -> None:
     ):
         assert run.data == made.data
         run.verify()
-    assert (made.id, made.model, made.label, made.n_failed) == ("mine", "demo/small", "Mine", 1)
+    assert (made.id, made.model, made.label, made.n_missing) == ("mine", "demo/small", "Mine", 1)
     assert made.task("factual").n_samples == 4
     assert [spec.kind for spec in made.metric_specs("factual")] == ["accuracy"]
     records = list(made.samples())
@@ -108,7 +108,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"schema": 2}, "schema 2.*Upgrade"),
+        ({"schema": 3}, "schema 3.*Upgrade"),
         ({"schema": "1"}, "not the record"),
         ({"schema": None}, "not the record"),
         ({"tasks": None}, "'tasks' is missing"),

@@ -106,7 +106,7 @@ def test_failures_of_models_and_scorers() -> None:
         [],
     ]
     assert rows[0]["answer"] == "\ud800 odd"
-    assert run.n_failed == 2
+    assert run.n_missing == 2
 
 
 @pytest.mark.parametrize("mode", ["likelihood", "letter", "continuation", "perplexity"])
@@ -124,7 +124,7 @@ def test_a_log_likelihood_of_minus_infinity_is_recorded() -> None:
     task = small_task(sample={"choices": "{{ options }}"}, answer={"mode": "likelihood"})
     (run,) = evaluate(task, model)
     assert valid_rows(run)[0]["log_likelihoods"][0] == float("-inf")
-    assert run.n_failed == 0
+    assert run.n_missing == 0
 
 
 def test_the_schemas_refuse_what_is_not_theirs() -> None:
@@ -133,7 +133,7 @@ def test_the_schemas_refuse_what_is_not_theirs() -> None:
     for broken in (
         {**data, "extra": 1},
         {key: data[key] for key in data if key != "usage"},
-        {**data, "schema": 2},
+        {**data, "schema": 3},
     ):
         with pytest.raises(jsonschema.ValidationError):
             validator("run").validate(broken)

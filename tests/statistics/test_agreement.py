@@ -25,7 +25,7 @@ OBSERVERS = np.array(
 def test_alpha_of_the_published_example() -> None:
     found = krippendorff_alpha(OBSERVERS)
     assert found.value == pytest.approx(0.849, abs=5e-4)
-    assert (found.n, found.n_failed) == (11, 1)
+    assert (found.n, found.n_missing) == (11, 1)
     assert found.low < found.value < found.high <= 1.0
 
 
@@ -79,7 +79,7 @@ def test_a_single_label_and_no_pairs_have_no_coefficient() -> None:
     assert math.isnan(same.value) and "same" in same.method
     assert json.loads(json.dumps(same.as_dict(), allow_nan=False))["low"] is None
     alone = krippendorff_alpha([[1, NAN], [NAN, 2]])
-    assert math.isnan(alone.value) and alone.n_failed == 2
+    assert math.isnan(alone.value) and alone.n_missing == 2
     assert math.isnan(gwet_ac1([[1, NAN], [NAN, 2]]).value)
 
 

@@ -131,8 +131,8 @@ def test_t_never_leaves_the_range() -> None:
 
 
 def test_other_ranges_are_rescaled() -> None:
-    unit = mean_interval([0, 1, 1, 1, 0.5, 0.25], n_failed=2)
-    five = mean_interval([1, 5, 5, 5, 3, 2], n_failed=2, value_range=(1.0, 5.0))
+    unit = mean_interval([0, 1, 1, 1, 0.5, 0.25], n_missing=2)
+    five = mean_interval([1, 5, 5, 5, 3, 2], n_missing=2, value_range=(1.0, 5.0))
     assert five.low == pytest.approx(1 + 4 * unit.low)
     assert five.high == pytest.approx(1 + 4 * unit.high)
     assert unit.bounds is not None
@@ -141,8 +141,8 @@ def test_other_ranges_are_rescaled() -> None:
 
 def test_missing_items_count_as_failed() -> None:
     nan = math.nan
-    found = mean_interval([[1.0, 1.0], [nan, nan], [0.0, nan]], n_failed=1)
-    assert (found.n, found.n_failed, found.value) == (2, 2, 0.5)
+    found = mean_interval([[1.0, 1.0], [nan, nan], [0.0, nan]], n_missing=1)
+    assert (found.n, found.n_missing, found.value) == (2, 2, 0.5)
     worst, best = (mean_interval([[1.0, 1.0], [end, end], [0.0, nan], [end, end]]) for end in (0.0, 1.0))
     assert found.bounds == pytest.approx((min(found.low, worst.low), max(found.high, best.high)))
     assert mean_interval([nan, nan]).bounds == pytest.approx((0.0, 1.0), abs=1e-9)
@@ -153,7 +153,7 @@ def test_missing_items_count_as_failed() -> None:
     [
         ({"values": [0.2, 3.0]}, "outside value_range"),
         ({"values": [0.2], "value_range": (1.0, 0.0)}, "least first"),
-        ({"values": [0.2], "n_failed": -1}, "n_failed"),
+        ({"values": [0.2], "n_missing": -1}, "n_missing"),
         ({"values": [0.2], "level": 95}, "level"),
     ],
 )

@@ -19,7 +19,7 @@ def test_swaps_by_hand() -> None:
     forth = [1, 0, 1, 1, 0, 0.5, 0.5, NAN]
     back = [1, 0, 0, 0, 1, 1.0, 0.5, 1]
     found = swap_consistency(forth, back)
-    assert (found.consistency.value, found.consistency.n, found.consistency.n_failed) == (3 / 7, 7, 1)
+    assert (found.consistency.value, found.consistency.n, found.consistency.n_missing) == (3 / 7, 7, 1)
     # First-place shares of the pairs: 1/2, 1/2, 1, 1, 0, and of the one verdict that is no tie 0.
     assert found.first_rate.value == pytest.approx(3 / 6)
     assert (found.both_first, found.both_second) == (2, 2)
@@ -62,7 +62,7 @@ def test_the_effect_of_length_is_that_of_statsmodels() -> None:
     assert [effect.name for effect in found.effects] == ["intercept", "log length difference"]
     assert (found.n, found.n_clusters) == (n, 1000)
     gap = length_bias(np.where(np.arange(n) < 5, NAN, verdict), length)
-    assert (gap.n, gap.n_failed, len(gap.effects)) == (n - 5, 5, 2)
+    assert (gap.n, gap.n_missing, len(gap.effects)) == (n - 5, 5, 2)
     json.dumps(found.as_dict(), allow_nan=False)
 
 
@@ -94,7 +94,7 @@ def test_flips() -> None:
     found = repeat_flips(np.array([[1, 1, 1], [1, 0, 1], [0, 1, NAN], [2, NAN, NAN], [3, 3, NAN]]))
     assert found.flip_rate.value == pytest.approx((0 + 2 / 3 + 1 + 0) / 4)
     assert found.unstable.value == pytest.approx(0.5)
-    assert (found.flip_rate.n, found.flip_rate.n_failed, found.repeats) == (4, 1, 3)
+    assert (found.flip_rate.n, found.flip_rate.n_missing, found.repeats) == (4, 1, 3)
     steady = repeat_flips(np.ones((50, 2)))
     assert steady.flip_rate.value == 0.0 and steady.flip_rate.high > 0.02
     json.dumps(found.as_dict(), allow_nan=False)

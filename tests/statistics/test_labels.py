@@ -137,7 +137,7 @@ def test_failed_items_bound_the_value(
 ) -> None:
     gold, predicted, failed = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), np.array([1, 2])
     found = metric(gold, predicted, failed_gold=failed)
-    assert (found.n, found.n_failed) == (5, 2)
+    assert (found.n, found.n_missing) == (5, 2)
     assert found.bounds is not None
     low, high = found.bounds
     # They are ends of intervals, so they lie outside of what the fillings themselves give.

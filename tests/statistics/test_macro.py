@@ -42,7 +42,7 @@ def test_average_of_tasks_of_different_size() -> None:
     assert (found.low, found.high) == pytest.approx((value - half, value + half), abs=0.02 * half)
     assert found.high - found.low == pytest.approx(2 * half, rel=0.02)
     assert found.standard_error == pytest.approx(error)
-    assert (found.n, found.n_failed, found.n_clusters, found.bounds) == (352, 0, None, None)
+    assert (found.n, found.n_missing, found.n_clusters, found.bounds) == (352, 0, None, None)
     assert "3 fixed tasks" in found.method
 
 
@@ -60,7 +60,7 @@ def test_clusters_are_the_units() -> None:
 
 
 def test_one_part_comes_back_as_it_is() -> None:
-    part = mean_interval([0.1, 0.9, 0.4], n_failed=1)
+    part = mean_interval([0.1, 0.9, 0.4], n_missing=1)
     assert macro_average([part], value_range=UNIT) is part
     with pytest.raises(ValueError, match="at least one"):
         macro_average([])
@@ -115,17 +115,17 @@ def test_one_cluster_is_known_as_little_as_one_item() -> None:
 
 
 def test_a_part_that_nobody_scored_leaves_no_average() -> None:
-    found = macro_average([mean_interval([], n_failed=5), mean_interval([0.0, 1.0])], value_range=UNIT)
+    found = macro_average([mean_interval([], n_missing=5), mean_interval([0.0, 1.0])], value_range=UNIT)
     assert math.isnan(found.value)
     assert math.isnan(found.low)
-    assert found.n_failed == 5
+    assert found.n_missing == 5
     json.dumps(found.as_dict(), allow_nan=False)
 
 
 def test_bounds_hold_the_intervals_of_both_fillings() -> None:
     rng = np.random.default_rng(5)
     first, second = rng.random(60), rng.random(40)
-    lost, whole = mean_interval(first, n_failed=20), mean_interval(second)
+    lost, whole = mean_interval(first, n_missing=20), mean_interval(second)
     found = macro_average([lost, whole], value_range=UNIT)
     low, high = (
         macro_average([mean_interval(np.append(first, np.full(20, end))), whole], value_range=UNIT)
@@ -135,7 +135,7 @@ def test_bounds_hold_the_intervals_of_both_fillings() -> None:
     assert lost.bounds is not None
     added = macro_average([lost, whole]).bounds
     assert added == pytest.approx(((lost.bounds[0] + whole.low) / 2, (lost.bounds[1] + whole.high) / 2))
-    unknown = mean_interval([1.0, 3.0], n_failed=1, value_range=None)
+    unknown = mean_interval([1.0, 3.0], n_missing=1, value_range=None)
     assert macro_average([lost, unknown]).bounds is None
 
 

@@ -44,12 +44,12 @@ def test_f_is_the_harmonic_mean_of_both_shares(found: tuple[int, int, int]) -> N
 
 def test_what_failed_is_bounded_by_all_wrong_and_all_right() -> None:
     right, attempted = outcomes(10, 4, 8)
-    f = attempted_f(right, attempted, n_failed=5)
+    f = attempted_f(right, attempted, n_missing=5)
     assert f.bounds == pytest.approx(
         (max(0.0, 2 * 4 / (15 + 13) - (f.value - f.low)), min(1.0, 2 * 9 / (15 + 13) + f.high - f.value))
     )
-    assert (f.n, f.n_failed) == (10, 5)
-    share = attempted_accuracy(right, attempted, n_failed=5)
+    assert (f.n, f.n_missing) == (10, 5)
+    share = attempted_accuracy(right, attempted, n_missing=5)
     assert share.bounds == pytest.approx((wilson(4, 13)[0], wilson(9, 13)[1]))
 
 
@@ -121,10 +121,10 @@ def test_a_few_unequal_clusters_are_not_certain() -> None:
 
 
 def test_the_value_is_the_ratio_of_sums() -> None:
-    found = pooled_share([1, 0, 3, 0], [1, 2, 4, 0], n_failed=2)
+    found = pooled_share([1, 0, 3, 0], [1, 2, 4, 0], n_missing=2)
     assert found.value == pytest.approx(4 / 7)
     assert 0 <= found.low < found.value < found.high <= 1
-    assert (found.n, found.n_failed, found.n_clusters) == (4, 2, None)
+    assert (found.n, found.n_missing, found.n_clusters) == (4, 2, None)
 
 
 def test_f1_by_hand() -> None:
@@ -224,8 +224,8 @@ def test_standard_error_is_that_of_the_bootstrap(clustered: bool) -> None:
 
 
 def test_failed_documents_are_counted_not_guessed() -> None:
-    found = perplexity([-10.0, math.nan, -12.0], [4, 4, 5], n_failed=2)
-    assert (found.n, found.n_failed, found.bounds) == (2, 3, None)
+    found = perplexity([-10.0, math.nan, -12.0], [4, 4, 5], n_missing=2)
+    assert (found.n, found.n_missing, found.bounds) == (2, 3, None)
     assert found.value == pytest.approx(math.exp(22 / 9))
 
 

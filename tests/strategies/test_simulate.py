@@ -42,7 +42,7 @@ def value(run: Run, task: str) -> float:
 def test_gold_and_wrong_on_bundled_tasks(task: str) -> None:
     gold, wrong = evaluate(task, ["oracle/gold", "oracle/wrong"], limit=60)
     assert (value(gold, task), value(wrong, task)) == (1.0, 0.0)
-    assert (gold.n_failed, wrong.n_failed) == (0, 0)
+    assert (gold.n_missing, wrong.n_missing) == (0, 0)
     assert gold.simulated and gold.label == "oracle/gold (SIMULATION)"
 
 

@@ -141,7 +141,7 @@ def _data(
     version: str,
 ) -> dict[str, Any]:
     asked = sum(value is not None for values in by_task.values() for value in values)
-    failed = sum(task["n_failed"] for task in tasks)
+    failed = sum(task["n_missing"] for task in tasks)
     fingerprint = fingerprint_of({"model": ascii(model), "label": ascii(label)})
     configuration = Configuration(
         tuple(by_task), (ModelSpec(model, label=label),), limit=limit, seed=seed, name=name

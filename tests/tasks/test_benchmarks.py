@@ -146,6 +146,6 @@ def test_a_local_file_takes_the_place_of_the_hub(tmp_path: Path) -> None:
     for number, (reply, value) in enumerate([(case.right[0], 1.0), (case.wrong[0], 0.0)]):
         model = ScriptedModel(reply, name=f"always/{number}")
         run = evaluate(task, model, out=str(tmp_path / "runs"), home=str(tmp_path / "home"))[0]
-        assert run.n_failed == 0
+        assert run.n_missing == 0
         main = run.tasks[0].main
         assert main is not None and main.estimate.value == value

@@ -80,13 +80,13 @@ def test_from_nothing_to_a_result_in_one_command_and_one_screen(server: OpenAISe
     assert [row["answer"] for row in run.rows()] == ["Paris", "Perhaps Milan, or Rome.", "Madrid!"]
 
 
-def test_a_judge_decides_what_rules_leave_undecided(server: OpenAIServer) -> None:
+def test_a_judge_reads_what_rules_are_unsure_of(server: OpenAIServer) -> None:
     write("mine.csv", ANSWERED.replace("Model Output", "output"))
     alone = command("run", "mine.csv", "--name", "rules", "--quiet")
     assert alone.code == 0, alone.text
     estimate = open_run("runs/rules").tasks[0].metrics[0].estimate
-    assert (estimate.n, estimate.n_undecided) == (2, 1)
-    assert estimate.bounds is not None
+    assert (estimate.n, estimate.n_unsure) == (3, 1)
+    assert estimate.unsure_range is not None and estimate.unsure_range[0] < estimate.unsure_range[1]
     both = command("run", "mine.csv", "--name", "both", *judged(server, "--quiet"))
     assert both.code == 0, both.text
     scored = command("score", "rules", "--name", "scored", *judged(server))
@@ -95,7 +95,7 @@ def test_a_judge_decides_what_rules_leave_undecided(server: OpenAIServer) -> Non
         run = open_run(f"runs/{name}")
         estimate = run.tasks[0].metrics[0].estimate
         assert estimate.value == pytest.approx(2 / 3)
-        assert estimate.n_undecided == 0
+        assert estimate.n_unsure == 0
         told = [row["scores"]["short-answer"]["explanation"] for row in run.rows()]
         assert told[1].startswith("judge-correct: it hedges; rules: ")
     assert sum(server.received.values()) == 1, "one verdict serves both"
@@ -232,7 +232,7 @@ def test_other_columns_go_along_as_metadata() -> None:
     assert row["metadata"] == {"topic": "sums", "level": "easy"}
     write("b.jsonl", '{"question": "a", "target": "a", "topic": "t"}\n{"question": "b", "target": "b"}\n')
     (run,) = evaluate("b.jsonl", "scripted/echo")
-    assert run.n_failed == 0
+    assert run.n_missing == 0
 
 
 def test_a_table_with_very_many_columns_is_refused_in_a_sentence() -> None:

@@ -69,7 +69,7 @@ def test_what_models_write_is_read(tmp_path: Path, name: str, reply: str) -> Non
     (run,) = evaluate(task, ScriptedModel(lambda request: replies[shown(request.prompt)]))  # type: ignore[union-attr]
     (result,) = run.tasks
     assert result.main is not None and result.main.estimate.value == 1.0
-    assert result.n_undecided <= len(replies) // 10
+    assert result.n_unsure <= len(replies) // 10
 
 
 def test_both_orders_of_a_pair_are_one_cluster(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_what_cannot_be_read_of_a_batch_is_sent_again_in_another(
             str(tmp_path / "questions.yaml"), ModelSpec("openai/m", arguments), batch=True, price="1000/2000",
             home=str(tmp_path / "home"), out=str(tmp_path / "runs"), name="run",
         )[0]  # fmt: skip
-        assert found.n_failed == 0 and sum(server.asked.values()) == 8
+        assert found.n_missing == 0 and sum(server.asked.values()) == 8
     assert sum(row["sendings"] for row in ledger(tmp_path)) == 8
 
 
@@ -196,24 +196,24 @@ def test_half_a_bill_is_no_bill(said: dict[str, int], tmp_path: Path) -> None:
 def test_an_absurd_count_of_tokens_is_none(tmp_path: Path) -> None:
     with running(BillingServer(once("absurd-usage"))) as server:
         found = run(server, tmp_path, 3)
-    assert found.n_failed == 0 and 0 < found.data["usage"]["cost"] < 1
+    assert found.n_missing == 0 and 0 < found.data["usage"]["cost"] < 1
     assert all(math.isfinite(row["dollars"]) for row in ledger(tmp_path))
 
 
 def test_an_empty_reply_is_remembered(tmp_path: Path) -> None:
     with running(BillingServer(lambda prompt, before: "empty")) as server:
         first = run(server, tmp_path, 3)
-        assert len(server.sendings) == 9 and first.n_failed == 3
+        assert len(server.sendings) == 9 and first.n_missing == 3
         failure = next(first.samples()).failure
         assert failure is not None and failure.cost == pytest.approx(3 * EACH)
         again = run(server, tmp_path)
-        assert len(server.sendings) == 9 and again.n_failed == 3 and not again.data["usage"]["cost"]
+        assert len(server.sendings) == 9 and again.n_missing == 3 and not again.data["usage"]["cost"]
         failure = next(again.samples()).failure
         assert failure is not None and "--resend-empty" in failure.message
         server.fate = lambda prompt, before: "ok"
         mended = run(server, tmp_path, resend_empty=True)
-        assert len(server.sendings) == 12 and mended.n_failed == 0
-        assert run(server, tmp_path).n_failed == 0 and len(server.sendings) == 12
+        assert len(server.sendings) == 12 and mended.n_missing == 0
+        assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 12
 
 
 def test_two_figures(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_one_flipped_byte_is_not_scored(column: str, tmp_path: Path) -> None:
             file.execute(f"UPDATE responses SET {column}=? WHERE id=?", (flipped(value), ids[1]))
         found = run(server, tmp_path)
         assert len(server.sendings) == 4
-    assert found.n_failed == 0
+    assert found.n_missing == 0
     assert found.data["usage"]["damaged"] == (column != "key")  # nobody finds what lies under another key
     assert [record.answer and record.answer.text for record in found.samples()] == ["7", "7", "7"]
 
@@ -272,7 +272,7 @@ def test_a_store_of_the_version_before_is_answered_from(tmp_path: Path) -> None:
             for table in ("empty", "owners", "models"):
                 file.execute(f"DROP TABLE {table}")
             file.execute("PRAGMA user_version=1")
-        assert run(server, tmp_path).n_failed == 0 and len(server.sendings) == 3
+        assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 3
 
 
 @pytest.mark.parametrize("fate", sorted(WAITS))
@@ -282,5 +282,5 @@ def test_one_absurd_retry_after_fails_one_request(fate: str, tmp_path: Path) -> 
 
     with running(BillingServer(one)) as server:
         found = run(server, tmp_path, 40)
-    assert found.n_failed <= 1
+    assert found.n_missing <= 1
     assert all(len(record.failure.message) < 300 for record in found.samples() if record.failure)

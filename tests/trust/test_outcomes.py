@@ -100,9 +100,9 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         (task,) = record(Path("runs/r"))["tasks"]
         (accuracy,) = task["metrics"]
         right = sum(place % 3 > 0 for place in range(60, 100))
-        assert accuracy["value"] == right / 40 and (accuracy["n"], accuracy["n_failed"]) == (40, 60)
+        assert accuracy["value"] == right / 40 and (accuracy["n"], accuracy["n_missing"]) == (40, 60)
         assert accuracy["bounds"] == pytest.approx([wilson(right, 100)[0], wilson(right + 60, 100)[1]])
-        assert task["n_failed"] == 60 and task["failures"] == {"cut": 40, "filtered": 20}
+        assert task["n_missing"] == 60 and task["failures"] == {"cut": 40, "filtered": 20}
         last = done.err.strip().splitlines()[-1]
         assert (
             "60 of 100 samples have no score: 40 cut before any answer, 20 filtered by the provider." in last
@@ -131,7 +131,7 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "filtered": 20}
         shutil.copytree("runs/r", "runs/again")
         gate = typed(
-            "compare", "runs/r", "runs/again", "--fail-if", "n_failed is above 0", "--junit", "gate.xml"
+            "compare", "runs/r", "runs/again", "--fail-if", "n_missing is above 0", "--junit", "gate.xml"
         )
         assert gate.code == 1
         for text in (gate.text, Path("gate.xml").read_text(encoding="utf-8")):
@@ -148,13 +148,13 @@ def test_a_task_may_count_them_as_wrong(tmp_path: Path) -> None:
         with_key(tmp_path, "score_as_empty: [cut]")
         assert ran(server.url).code == 1
         (task,) = record(Path("runs/r"))["tasks"]
-        assert task["n_failed"] == 20 and task["metrics"][0]["n"] == 80
+        assert task["n_missing"] == 20 and task["metrics"][0]["n"] == 80
         done = ran(server.url, "all", "-T", 'score_as_empty=["cut", "filtered"]')
         assert done.code == 0, done.text
     assert "40 cut before any answer and scored as empty" in " ".join(done.out.split())
     assert outcomes("all") == {"answered": 40, "cut": 40, "filtered": 20}
     (task,) = record(Path("runs/all"))["tasks"]
-    assert task["n_failed"] == 0 and task["metrics"][0]["value"] == 26 / 100
+    assert task["n_missing"] == 0 and task["metrics"][0]["value"] == 26 / 100
     assert typed("score", "runs/all").code == 0 and outcomes("all.rescored") == outcomes("all")
     wrong = typed("run", "questions.yaml", "--model", "scripted/echo", "-T", 'score_as_empty=["failed"]')
     assert wrong.code == 2 and "score_as_empty" in wrong.err
@@ -337,7 +337,7 @@ def test_a_judge_that_gives_no_answer_is_the_judges_failure(
     assert done.code == 1
     assert outcomes() == {"answered": 2}
     (task_record,) = record(Path("runs/r"))["tasks"]
-    assert task_record["failures"] == {label: 2} and task_record["n_failed"] == 2
+    assert task_record["failures"] == {label: 2} and task_record["n_missing"] == 2
     shown = " ".join(done.out.split())
     assert words in shown and "the model's arguments" not in shown
     (row, _) = records(Path("runs/r"))
@@ -363,7 +363,7 @@ def test_a_record_without_an_outcome_has_one_all_the_same(tmp_path: Path) -> Non
 
     data["samples"]["sha256"] = sha256(text.encode()).hexdigest()
     del data["tasks"][0]["outcomes"]
-    data["tasks"][0] |= {"n_failed": 0, "failures": {}}
+    data["tasks"][0] |= {"n_missing": 0, "failures": {}}
     (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
     assert typed("runs", "show", "r").code == 0 and typed("leaderboard", "runs/r").code == 0
     done = typed("score", "runs/r")

@@ -164,8 +164,6 @@ def _label(record: SampleRecord, scorer: str) -> str:
         return record.failure.label
     if scorer in record.score_failures:
         return record.score_failures[scorer].label
-    if scorer in record.undecided:
-        return record.undecided[scorer].label
     return record.scores[scorer].label if scorer in record.scores else ""
 
 

@@ -37,7 +37,8 @@ MOST_LETTERS = 26
 class Pair(Plain):
     """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible: the smallest difference
     that this pair would have shown with a power of 80%, nan where that is not known. n_missing: items without a score from one of
-    them or both. [low, high]: at `level`, the one at which Holm tested the pair, so that it agrees with the verdict."""
+    them or both. [low, high]: at `level`, the one at which Holm tested the pair, so that it agrees with the verdict. provisional: why the
+    verdict is no final one, "" where it is."""
 
     a: int
     b: int
@@ -52,6 +53,7 @@ class Pair(Plain):
     verdict: PairVerdict
     n_missing: int = 0
     level: float = math.nan
+    provisional: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +137,21 @@ def rank(
     if len(found) == 1:
         one = found[0]
         differences = all_differences(
-            one.values, one.clusters, missing=one.missing, level=level, value_range=span
-        )
+            one.values, one.clusters, missing=one.missing, missing_policy=one.missing_policy, level=level,
+            value_range=span,
+        )  # fmt: skip
     else:
-        parts, missing = [(one.values, one.units) for one in found], [one.missing for one in found]
+        parts = [(one.values, one.units) for one in found]
+        settings: dict[str, Any] = {
+            "missing": [one.missing for one in found],
+            "missing_policy": found[0].missing_policy,
+            "level": level,
+            "value_range": span,
+        }
         if tasks_are == "sample":
-            differences = all_sampled_differences(
-                parts, missing=missing, level=level, value_range=span
-            )
+            differences = all_sampled_differences(parts, **settings)
         else:
-            differences = all_macro_differences(
-                parts, missing=missing, weights=weights, level=level, value_range=span
-            )
+            differences = all_macro_differences(parts, weights=weights, **settings)
     differences = _of_groups(differences, [one for one in found if one.scores is not None])
     less = found[0].measure.lower_is_better
     sets = [
@@ -160,11 +165,11 @@ def rank(
 
 
 def _of_groups(differences: AllDifferences, found: Sequence[Matrix]) -> AllDifferences:
-    """What rests on groups of items: pairs count items, and where some failed nothing bounds what the metric would have been."""
+    """What rests on groups of items: pairs count items, and the worst case of missing answers has no bounds."""
     if not found:
         return differences
-    failed = np.logical_or.reduce([one.failed for one in found])
-    lost = failed[:, None] | failed
+    unbounded = np.logical_or.reduce([one.unbounded for one in found])
+    lost = unbounded[:, None] | unbounded
     names = ("low", "high", "own_low", "own_high", "p_value", "p_adjusted", "own_p_adjusted")
     unknown: dict[str, Any] = {name: np.where(lost, np.nan, getattr(differences, name)) for name in names}
     grouped = [common_counts(one) - common_units(one) for one in found]
@@ -180,12 +185,12 @@ def _verdict(low: float, high: float, less: bool) -> PairVerdict:
 
 
 def _visible(found: AllDifferences, place: tuple[int, int], level: float, span: float) -> float:
-    """The smallest visible difference of a standard error, whatever is missing; nan where the differences show no spread."""
+    """The smallest visible difference of a standard error; nan where the differences show no spread."""
     error, lost = float(found.standard_error[place]), int(found.n_missing[place])
     if not error > 0:
         return math.nan
     seen = float(smallest_visible_difference(1, error * error, level=level))
-    if not lost:
+    if not lost or found.missing_policy == "scored":
         return seen
     # n d less the whole range for each missing item must be visible on all.
     more = lost / max(1, int(found.n[place]))

@@ -71,7 +71,7 @@ def make_ratings(
     unit = SCALE / math.log(BASE)
     counted_in = [found[task] for task in weights]
     n = np.sum([(one.scores == one.scores).sum(axis=1) for one, _ in counted_in], axis=0)
-    n_failed = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
+    n_missing = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
     rows = [
         Rated(
             runs[place].id,
@@ -82,7 +82,7 @@ def make_ratings(
                 high=MEAN + unit * float(made.high[row]),
                 level=0.95,
                 n=int(n[row]),
-                n_failed=int(n_failed[row]),
+                n_missing=int(n_missing[row]),
                 n_clusters=made.units,
                 standard_error=unit * float(made.errors[row]),
                 method=f"Bradley-Terry, {'weak prior' if made.unbounded else 'sandwich'}, t",
@@ -92,14 +92,14 @@ def make_ratings(
         for row, place in enumerate(order)
     ]
     rows.sort(key=lambda row: (-row.rating.value, row.label, row.run))
-    notes = _notes(made, node, [task for task in tasks if task not in weights], int(n_failed.sum()))
+    notes = _notes(made, node, [task for task in tasks if task not in weights], int(n_missing.sum()))
     return Ratings(tuple(rows), weights, tuple(notes))
 
 
 def _side_by_side(
     task: str, runs: Sequence[Run], results: Sequence[MetricResult | None]
 ) -> tuple[Scored, NDArray[np.bool_]]:
-    """All runs' scores on the items of a task, nan also for a run that lacks it; and which failed or are undecided."""
+    """All runs' scores on the items of a task, nan also for a run that lacks it; and which are missing."""
     there = [(row, run, shown) for row, (run, shown) in enumerate(zip(runs, results, strict=True)) if shown]
     scores = [item_scores(run, {task: shown.scorer})[task] for _, run, shown in there]
     one = make_matrix(task, [shown for *_, shown in there], scores)
@@ -137,4 +137,4 @@ def _notes(made: Fitted, node: Node | None, lacking: Sequence[str], failed: int)
     if lacking:
         yield f"The tree lacks {listed(lacking, 5)}, so the ratings do not count it."
     if failed:
-        yield f"Items without a score ({count(failed)}) are compared with nothing."
+        yield f"Missing answers ({count(failed)}) are compared with nothing."

@@ -160,7 +160,7 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
         wanted = int(task["n_samples"]) * int(task.get("draws", 1))
         if records.counts[task["name"]] < wanted and not run.data.get("stopping"):
             short[task["name"]] = f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
-    failed = {task.name: "" for task in run.tasks if task.n_failed or task.failures}
+    failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
     changed = dict(records.changed())
     left_out = {
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()

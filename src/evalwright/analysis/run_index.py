@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.results import MetricResult
 from evalwright.runs.writer import RUN_FILE
 
 INDEX_JSON, INDEX_MD = "index.json", "index.md"
@@ -44,8 +44,8 @@ def _entry(run: Run) -> dict[str, Any]:
         "fingerprint": run.data["model"].get("fingerprint"),
         "hardware": hardware_of(run),
         "date": str(run.data["started"])[:10],
-        "n_failed": run.n_failed,
-        "unscored": unscored(run.tasks),
+        "n_missing": run.n_missing,
+        "n_unsure": run.n_unsure,
         "samples_sha256": run.data["samples"].get("sha256"),
         "tasks": {
             task.name: {
@@ -66,7 +66,7 @@ def _entry(run: Run) -> dict[str, Any]:
 
 def _numbers(metric: MetricResult) -> dict[str, Any]:
     found = metric.estimate.as_dict()
-    return {key: found[key] for key in ("value", "low", "high", "n", "n_failed", "method")}
+    return {key: found[key] for key in ("value", "low", "high", "n", "n_missing", "method")}
 
 
 def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:

@@ -22,7 +22,7 @@ from evalwright.runs.scores import hashed, paired_scores
 
 _CONDITION = re.compile(r"(?P<key>[^=<>~!]+)(?P<operator>!=|<=|>=|=|<|>|~)(?P<value>.*)", re.DOTALL)
 _FIELDS = (
-    "task", "id", "draw", "outcome", "input", "target", "answer", "reasoning", "label", "score", "failure",
+    "task", "id", "draw", "outcome", "input", "target", "answer", "reasoning", "label", "score", "unsure", "failure",
 )  # fmt: skip
 _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -102,10 +102,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for. failed: only records without a score, because something failed or no answer came."""
+    """What to look for. missing: only records whose answer or score is missing, through no fault of the model."""
 
     conditions: Sequence[Condition] = ()
-    failed: bool = False
+    missing: bool = False
     against: Run | None = None
 
     def samples(self, run: Run, most: int | None = None) -> list[Found]:
@@ -135,9 +135,7 @@ class Search:
             unknown -= names
             scorer = scorers.get(row["task"], "")
             score = _number(row["scores"].get(scorer, {}).get("value"))
-            if self.failed and not (
-                row.get("failure") or row.get("score_failures") or row["outcome"] != "answered"
-            ):
+            if self.missing and not (row.get("failure") or row.get("score_failures")):
                 continue
             held: dict[tuple[str, object], bool] = {}
             for one in self.conditions:  # equal keys with "=" are alternatives, as in `run --where`
@@ -157,7 +155,7 @@ class Search:
 def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
     """What a condition on a record may name: fields, scorers and metadata."""
     yield from _FIELDS
-    for part in ("scores", "undecided", "score_failures", "metadata"):
+    for part in ("scores", "score_failures", "metadata"):
         yield from row.get(part) or ()
 
 
@@ -197,16 +195,17 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key == "target":
         return list(row["targets"])
     if key == "label":
-        return [one.get("label", "") for one in (*scores.values(), *row.get("undecided", {}).values())]
+        return [one.get("label", "") for one in scores.values()]
+    if key == "unsure":
+        return ["yes" if any(one.get("unsure") for one in scores.values()) else "no"]
     if key == "failure":
         failures = (row.get("failure"), *row.get("score_failures", {}).values())
         return [one.get("kind", "") for one in failures if one]
     if key in _FIELDS:
         return [row[key]] if key in row else []
     found: list[Any] = []
-    for verdicts in (scores, row.get("undecided", {})):
-        if key in verdicts:
-            found += [verdicts[key].get("value"), verdicts[key].get("label")]
+    if key in scores:
+        found += [scores[key].get("value"), scores[key].get("label")]
     metadata = row.get("metadata", {}).get(key, [])
     return [*found, *(metadata if isinstance(metadata, list) else [metadata] if metadata is not None else [])]
 

@@ -119,7 +119,7 @@ def judge_settings(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> di
             metrics.append({"name": "judges agree", "use": "part-mean", "part": "agreement"})
         made = {"scorers": [{"judge-rubric": {"criteria": criteria, **several}}], "metrics": metrics}
     elif given["judges"]:
-        out["undecided"] = {"scorer": "judge-correct", **several}
+        out["unsure"] = {"scorer": "judge-correct", **several}
     if given["columns"]:
         if not any(map(as_data_file, given.get("tasks") or ())):
             raise ConfigurationError(

@@ -148,7 +148,7 @@ def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> i
     else:
         echo(f"Differences are {drift.a} minus {drift.b}.")
     for task in drift.tasks if not as_json else ():
-        echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_failed} failed")
+        echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_missing} failed")
         if task.n_generated:
             echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
         if (tokens := task.tokens) is not None:

@@ -198,7 +198,7 @@ ON = together(
 JUDGES = several(
     "--judge judges",
     "M",
-    "A judge, provider/name: it scores by --rubric, or decides what the rules of tasks leave undecided.",
+    "A judge, provider/name: it scores by --rubric, or reads again what the rules of tasks are unsure of.",
 )
 RUBRIC = several(
     "--rubric rubric",

@@ -58,7 +58,7 @@ def score(run: str, **given: Any) -> int:
         opened(run)[0],
         scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
         roles=arguments.role_specs(given["roles"], given["role_arguments"], given["judges"]),
-        undecided=arguments.judge_settings({"rubric": (), "columns": (), **given}, {}).get("undecided"),
+        unsure=arguments.judge_settings({"rubric": (), "columns": (), **given}, {}).get("unsure"),
         name=given["name"],
         home=given["home"],
         dialect=arguments.dialect_settings(given),

@@ -199,10 +199,26 @@ class BadReply(RequestError):
 
 
 class EmptyReply(RequestError):
-    """The answer has no content and no reason for having none."""
+    """The answer has no content and no reason for having none. It is asked for once more, then it is what the model said."""
 
     kind = "empty reply"
+    party: Party = "model"
     retryable = True
+
+
+class PromptTooLong(RequestError):
+    """The prompt does not fit the model's context."""
+
+    kind = "prompt too long"
+    party: Party = "model"
+    taken = False
+
+
+class StillWriting(RequestError):
+    """The model was sending its answer when the time for it was over."""
+
+    kind = "still writing"
+    party: Party = "model"
 
 
 class AuthenticationFailed(RequestError):

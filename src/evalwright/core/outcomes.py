@@ -1,13 +1,18 @@
-"""What became of a sample: answered, cut, filtered, refused or failed. Only an answer is scored.
+"""What became of a sample: answered, one of the model's own faults, or missing through no fault of the model.
 
-| outcome | what happened |
-|---|---|
-| answered | the model wrote an answer and ended by itself, or the token limit ended an answer that had begun |
-| cut | the reply ended before any answer text: at the token limit, or after reasoning alone, which is not an answer |
-| filtered | the provider's filter stopped the prompt or the reply, whatever text stands in the reply |
-| refused | the model refused in a field of the reply made for it; refusing in words is an answer |
-| failed | there is no reply, or none that can be used; the Failure says who failed |
+| outcome | what happened | counts as |
+|---|---|---|
+| answered | the model wrote an answer and ended by itself, or the token limit ended an answer that had begun | scored |
+| cut | the reply ended before any answer text: at the token limit, or after reasoning alone, which is not an answer | wrong |
+| empty | the reply has no text and gives no reason, also when it was asked for again | wrong |
+| refused | the model refused in a field of the reply made for it; refusing in words is an answer | wrong |
+| filtered | the provider's filter stopped the reply (wrong), or the prompt before any reply (missing) | wrong or missing |
+| too_long | the prompt does not fit the model's context | wrong |
+| unfinished | the model was still writing at the time limit | wrong |
+| tool_call | the reply is a call of a tool that was not offered | wrong |
+| failed | there is no reply, or none that can be used; the Failure says who failed | missing |
 
+"Wrong" is the worst value of the scorer, unless the scorer or the task says that such a reply has no score (`core/tasks`).
 Everything is derived from what is recorded (finish reasons, texts, failures), so records of any age have an outcome.
 """
 
@@ -17,50 +22,92 @@ from typing import Literal, get_args
 
 from evalwright.core.errors import Failure, Party
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, Usage
 
-Outcome = Literal["answered", "cut", "filtered", "refused", "failed"]
+Outcome = Literal[
+    "answered", "cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call", "failed"
+]
 
 ANSWERED: Outcome = "answered"
 CUT: Outcome = "cut"
-FILTERED: Outcome = "filtered"
+EMPTY: Outcome = "empty"
 REFUSED: Outcome = "refused"
+FILTERED: Outcome = "filtered"
+TOO_LONG: Outcome = "too_long"
+UNFINISHED: Outcome = "unfinished"
+TOOL_CALL: Outcome = "tool_call"
 FAILED: Outcome = "failed"
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-NO_ANSWER: tuple[Outcome, ...] = (CUT, FILTERED, REFUSED)
-"""A reply came, or a filter spoke in its place, and there is no answer. A task may have these scored as an empty answer."""
+NO_ANSWER: tuple[Outcome, ...] = (CUT, EMPTY, REFUSED, FILTERED, TOO_LONG, UNFINISHED, TOOL_CALL)
+"""What a model did that is no answer. Scored as the worst, or as an empty answer where a task says so."""
 
-WORDS = {CUT: "cut before any answer", FILTERED: "filtered by the provider", REFUSED: "refused by the model"}
+WORDS = {
+    CUT: "cut before any answer",
+    EMPTY: "empty",
+    REFUSED: "refused by the model",
+    FILTERED: "filtered by the provider",
+    TOO_LONG: "too long for the model",
+    UNFINISHED: "still being written at the time limit",
+    TOOL_CALL: "a call of a tool that was not offered",
+}
 """How people read them."""
 
 LENGTH, CONTENT_FILTER, REFUSAL = "length", "content_filter", "refusal"
 """Finish reasons that say it, in our words; `models/remote/wire` translates every provider's."""
+
+_BY_FINISH_REASON: dict[str, Outcome] = {
+    CONTENT_FILTER: FILTERED,
+    REFUSAL: REFUSED,
+    EMPTY: EMPTY,
+    TOO_LONG: TOO_LONG,
+    UNFINISHED: UNFINISHED,
+    TOOL_CALL: TOOL_CALL,
+}
+
+_TOOL_CALLS = frozenset({"tool_use", "tool_calls", "function_call", "TOOL_CALL"})
+"""Providers' own words for a reply that ended in a call of a tool."""
+
+_BY_FAILURE: dict[str, Outcome] = {
+    "empty reply": EMPTY,
+    "prompt too long": TOO_LONG,
+    "still writing": UNFINISHED,
+    "tool call": TOOL_CALL,
+}
+"""Failures that are the model's own, by their kind (`core/errors`): the request was answered, and not with an answer."""
 
 _MESSAGES: dict[Outcome, tuple[Party, str]] = {
     CUT: (
         "model",
         "The reply{of} ended before any answer text: at the token limit, or after reasoning alone.",
     ),
+    EMPTY: ("model", "The reply{of} is empty."),
     FILTERED: ("provider", "The provider's filter stopped the reply{of}."),
     REFUSED: ("model", "The reply{of} is a refusal, in the field made for it."),
+    TOO_LONG: ("model", "The prompt{of} does not fit the model's context."),
+    UNFINISHED: ("model", "The reply{of} was still being written at the time limit."),
+    TOOL_CALL: ("model", "The reply{of} calls a tool that was not offered."),
 }
 
 
 def outcome_of(response: Response) -> Outcome:
     """What a reply to a request for text is."""
-    reason = response.finish_reason
-    if reason == CONTENT_FILTER:
-        return FILTERED
-    if reason == REFUSAL:
-        return REFUSED
-    if "<" not in response.text and _seen(response.text):
+    by_reason = _BY_FINISH_REASON.get(response.finish_reason)
+    if by_reason is not None:
+        return by_reason
+    if "<" not in response.text and _is_visible(response.text):
         return ANSWERED
-    found = separate_reasoning(response)
-    return CUT if not _seen(found.answer) and (reason == LENGTH or found.reasoning) else ANSWERED
+    if response.values or response.log_likelihood is not None:
+        return ANSWERED  # a number was asked for, not a text
+    separated = separate_reasoning(response)
+    if _is_visible(separated.answer):
+        return ANSWERED
+    if response.finish_reason in _TOOL_CALLS:
+        return TOOL_CALL
+    return CUT if response.finish_reason == LENGTH or separated.reasoning else EMPTY
 
 
-def _seen(text: str) -> bool:
+def _is_visible(text: str) -> bool:
     """Whether a text has a character that people see."""
     text = text.strip()
     first = text[:1].isprintable() and text != ""
@@ -68,15 +115,39 @@ def _seen(text: str) -> bool:
 
 
 def outcome_of_failure(failure: Failure) -> Outcome:
-    """The outcome of a sample that failed this way."""
+    """The outcome of a sample whose request failed this way."""
     if failure.party not in ("model", "provider"):
         return FAILED
+    if failure.kind in _BY_FAILURE:
+        return _BY_FAILURE[failure.kind]
     # Records of earlier versions may say it in two words.
     kind = failure.kind.removeprefix("prompt ")
     return next((known for known in NO_ANSWER if kind == known), FAILED)
 
 
+def is_models_own(failure: Failure) -> bool:
+    """Whether a request failed through what the model did, so that its sample is scored and not missing.
+
+    A prompt that the provider's filter stopped never reached the model.
+    """
+    outcome = outcome_of_failure(failure)
+    return outcome in NO_ANSWER and outcome != FILTERED
+
+
+def response_of_fault(failure: Failure) -> Response:
+    """A failure that is the model's own as the reply that it stands for: no text, and why, with what it used."""
+    usage = Usage(**failure.usage) if failure.usage else Usage()
+    outcome = outcome_of_failure(failure)
+    finish_reason = CONTENT_FILTER if outcome == FILTERED else outcome
+    return Response(finish_reason=finish_reason, usage=usage, cost=failure.cost)
+
+
+def explanation_of(outcome: Outcome) -> str:
+    """What a reply without an answer is, in a sentence."""
+    return _MESSAGES[outcome][1].format(of="")
+
+
 def failure_of(outcome: Outcome, role: str = "") -> Failure:
-    """A reply without an answer as a failure: counted and bounded like every other. role: a judge's, whose failure it is then."""
+    """A reply without an answer as a failure. role: a judge's, whose failure it is then."""
     party, message = _MESSAGES[outcome]
     return Failure(outcome, "judge" if role else party, message.format(of=f" of '{role}'" if role else ""))

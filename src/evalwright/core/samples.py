@@ -88,12 +88,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an answer is worth to one scorer.
+    """What an answer is worth to one scorer: its best reading, always.
 
     value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or "not_attempted".
     explanation: why, in words. parts: further numbers, by name (e.g. token counts of a perplexity).
     item: what a metric over the whole corpus needs and is no number (a pair of texts, of labels), by name.
     evidence: the spans of the answer's text that it rests on, where the scorer knows them: first character, and the one after the last.
+    unsure: why a careful reader might argue with this reading; "" where none would. The value counts all the same, and how many
+    scores are unsure stands beside every number.
     """
 
     value: float
@@ -102,6 +104,7 @@ class Score:
     parts: Mapping[str, float] = field(default_factory=dict)
     item: Mapping[str, Any] | None = None
     evidence: Sequence[Sequence[int]] = field(default=(), compare=False)
+    unsure: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON, empty parts left out."""
@@ -111,6 +114,7 @@ class Score:
             "parts": dict(self.parts),
             "item": {name: _plain(value) for name, value in (self.item or {}).items()},
             "evidence": [list(span) for span in self.evidence],
+            "unsure": self.unsure,
         }
         return {"value": self.value, **{name: part for name, part in more.items() if part}}
 
@@ -123,26 +127,6 @@ class NoScore:
     """
 
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Undecided:
-    """In place of a Score: rules cannot say what this answer is worth; explanation: why not.
-
-    It is not in the mean. It is counted as `n_undecided`, and the bounds of the score cover it as if it had failed: [all wrong,
-    all right].
-    """
-
-    explanation: str = ""
-
-    @property
-    def label(self) -> str:
-        """What a Score has here: its outcome class."""
-        return UNDECIDED
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {"label": self.label, "explanation": self.explanation}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +158,17 @@ class Exchange:
 
 _LONGEST_VECTOR = 16
 
-UNDECIDED = "undecided"
-"""The label of an answer that rules could not decide."""
+UNREADABLE = "unreadable"
+"""The label of an answer in which nothing can be read that could be what was asked for: wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRecord:
     """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
 
-    Where `failure` is set there is no score, and the sample is counted as failed; a reply without an answer (cut, filtered,
-    refused) is in `answer` all the same. A scorer that failed by itself is in `score_failures`, under its name, one that could
-    not decide in `undecided`. exchanges: what scorers asked of models, by scorer name.
+    Where `failure` is set there is no score, and the sample is missing: through no fault of the model. A reply without an answer
+    (cut, empty, refused) is in `answer`, and scored. A scorer that failed by itself is in `score_failures`, under its name.
+    exchanges: what scorers asked of models, by scorer name.
     """
 
     task: str
@@ -195,7 +179,6 @@ class SampleRecord:
     scores: Mapping[str, Score]
     failure: Failure | None = None
     score_failures: Mapping[str, Failure] = field(default_factory=dict)
-    undecided: Mapping[str, Undecided] = field(default_factory=dict)
     exchanges: Mapping[str, Sequence[Exchange]] = field(default_factory=dict)
 
     @property
@@ -208,7 +191,6 @@ class SampleRecord:
     def __repr__(self) -> str:
         said = brief(self.answer.text) if self.answer is not None else self.outcome
         scores = [f"{name} {one.value:g}" for name, one in [*self.scores.items()][:3]]
-        scores += [f"{name} {one.label}" for name, one in [*self.undecided.items()][:1]]
         place = f"{brief(self.task, 40)}, {brief(self.sample.id, 40)}"
         return f"SampleRecord({', '.join([f'{place} -> {said}', *scores])})"
 

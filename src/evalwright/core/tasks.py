@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from evalwright.core.asking import Ask
 from evalwright.core.outcomes import Outcome
 from evalwright.core.requests import Ability
-from evalwright.core.samples import Answer, NoScore, Sample, Score, Undecided
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.shown import brief
 
 
@@ -40,7 +40,7 @@ class Strategy(Protocol):
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer: ...
 
 
-Scored = Score | NoScore | Undecided
+Scored = Score | NoScore
 """What a scorer gives."""
 
 
@@ -49,9 +49,12 @@ class Scorer:
     """A scoring function with its options bound.
 
     function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; or a
-    NoScore, where the scorer has nothing to say of this answer, or Undecided, where its rules cannot say.
+    NoScore, where the scorer has nothing to say of this answer.
     name: the column of the record; kind: the registered name. roles: other models that it asks. able: of these, each must be
     able to do one, where it says so. refuse: raises for a sample that could not be scored, before anything is sent.
+    worst: the value of a reply that is no answer through the model's own fault (cut, empty, refused), None where such a reply has
+    no score because the scorer is not about being right (a length, a rate of hallucination).
+    own_faults: whether the scorer itself scores such replies, as empty answers.
     """
 
     name: str
@@ -62,6 +65,8 @@ class Scorer:
     roles: tuple[str, ...] = ()
     able: frozenset[Ability] = frozenset()
     refuse: Callable[[Sample], None] | None = field(default=None, compare=False)
+    worst: float | None = 0.0
+    own_faults: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +93,8 @@ class Task:
     definition: the whole resolved definition as plain JSON, recorded with the run. source: the file it came from.
     draws: answers per sample; repeated draws are averaged within the sample.
     order: "shuffled" (by the run's seed) or "file"; a limit takes the first of that order.
-    score_as_empty: replies without an answer that this task counts as wrong: its scorers get an empty answer. The others are
-    counted like failures.
+    score_as_empty: replies without an answer that this task's scorers get as an empty answer. The others have the worst value of
+    each scorer under their own label, where `no_answer` is "worst", and no score where it is "unscored".
     found_metrics: for a task whose scores say what its metrics are: from the names of scores' parts, by scorer, to all
     metrics; in place of `metrics` when the scores are there.
     """
@@ -108,6 +113,7 @@ class Task:
     source: str = ""
     order: Literal["shuffled", "file"] = "shuffled"
     score_as_empty: tuple[Outcome, ...] = ()
+    no_answer: Literal["worst", "unscored"] = "worst"
     found_metrics: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None = None
 
     @property

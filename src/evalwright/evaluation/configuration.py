@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal
 
+from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.secrets import masked_arguments
 from evalwright.tasks.yaml_files import kind_of
@@ -22,7 +23,10 @@ KINDS: dict[str, tuple[Any, str]] = {
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
     "overrides": (Mapping, "a mapping of settings of tasks"),
-    "undecided": (Mapping, "the scorer that decides what rules cannot, such as {scorer: judge-correct}"),
+    "unsure": (
+        Mapping,
+        "the scorer that reads again what rules are unsure of, such as {scorer: judge-correct}",
+    ),
     "tree": (Mapping, "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where wanted"),
 }
 """What the value of a key must be, as a type and in words."""
@@ -78,7 +82,7 @@ class Configuration:
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
-    undecided: the scorer that decides what the rules of tasks leave undecided ({"scorer": "judge-correct"}).
+    unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer": "judge-correct"}).
     shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     """
@@ -107,7 +111,7 @@ class Configuration:
     plugins: tuple[str, ...] = ()
     hardware: str = ""
     shard: str = ""
-    undecided: Mapping[str, Any] = field(default_factory=dict)
+    unsure: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -125,8 +129,8 @@ class Configuration:
             out["dialect"] = dict(self.dialect)
         if self.tree:
             out["tree"] = dict(self.tree)
-        if self.undecided:
-            out["undecided"] = dict(self.undecided)
+        if self.unsure:
+            out["unsure"] = dict(self.unsure)
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
@@ -135,6 +139,25 @@ class Configuration:
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value
         return out
+
+
+OLD_NAMES = {"undecided": "unsure"}
+"""Settings that earlier versions called otherwise."""
+
+
+def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Settings under the names that they have now, with a warning for each old name. where: what carries them, such as "The setting"."""
+    renamed: dict[str, Any] = {}
+    for key, setting in settings.items():
+        present = OLD_NAMES.get(key, key)
+        if present != key:
+            if present in settings:
+                raise ConfigurationError(
+                    f"'{key}' is the old name of '{present}', and both are set. Leave '{key}' out."
+                )
+            warn_old_name(key, present, where)
+        renamed[present] = setting
+    return renamed
 
 
 def as_list(value: Any) -> list[Any]:
@@ -150,7 +173,7 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     known = [one for one in (*TEXTS, *KINDS) if one != "common"]
     out: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in present_names(given, "The setting").items():
         if key not in known:
             raise UnknownName("setting", key, known, f"Known: {', '.join(known)}.")
         if value is None:

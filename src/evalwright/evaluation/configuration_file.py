@@ -25,7 +25,14 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import no_file
-from evalwright.evaluation.configuration import KINDS, TEXTS, Configuration, ModelSpec, check_limit
+from evalwright.evaluation.configuration import (
+    KINDS,
+    TEXTS,
+    Configuration,
+    ModelSpec,
+    check_limit,
+    present_names,
+)
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
 from evalwright.tasks.data_files import as_data_file
@@ -100,11 +107,25 @@ def _from_json(path: Path) -> Any:
     return data.get("configuration", data) if isinstance(data, dict) else data
 
 
+def with_present_names(settings: Any) -> Any:
+    """A file's settings with the names that they have now; suites within it too."""
+    if not isinstance(settings, Mapping):
+        return settings
+    renamed = present_names(settings, "The setting")
+    suites = renamed.get("suites")
+    if isinstance(suites, Mapping):
+        renamed["suites"] = {
+            name: present_names(suite, "The setting") if isinstance(suite, Mapping) else suite
+            for name, suite in suites.items()
+        }
+    return renamed
+
+
 class _Reader:
     """Turns plain values into a Configuration; says where what is wrong."""
 
     def __init__(self, value: Any, path: Path, *, relative: bool, document: Document | None = None) -> None:
-        self.value = value
+        self.value = with_present_names(value)
         self.path = path
         self.relative = relative
         self.document = document

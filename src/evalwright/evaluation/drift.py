@@ -69,7 +69,7 @@ class TokenDrift(Plain):
 
 @dataclass(frozen=True, slots=True)
 class TaskDrift(Plain):
-    """One task. n_failed: samples that one of the two did not answer. scores: of the task's first scorer, None where both gave none.
+    """One task. n_missing: samples that one of the two did not answer. scores: of the task's first scorer, None where both gave none.
 
     n_generated, n_same: texts that both wrote, and those that are equal. informative: not every sample got one and the same score.
     scores_differ: the 95% interval of the scores' difference leaves out 0.
@@ -77,7 +77,7 @@ class TaskDrift(Plain):
 
     task: str
     n: int
-    n_failed: int
+    n_missing: int
     failure: str
     n_generated: int
     n_same: int
@@ -91,7 +91,7 @@ class TaskDrift(Plain):
         """Nothing differs by more than rounding."""
         tokens, scores = self.tokens, self.scores
         return (
-            not self.n_failed
+            not self.n_missing
             and self.n_same == self.n_generated
             and (tokens is None or (tokens.largest <= ROUNDING and not tokens.n_split))
             and (scores is None or scores.difference == 0)
@@ -321,7 +321,7 @@ def _sentence(
         "different": f"Do not mix {names} in one comparison: their scores or log-probabilities differ systematically.",
         "not shown": f"Do not mix {names} in one comparison: it was not shown that {' and that '.join(wanted)}.",
     }
-    failed = sum(task.n_failed for task in measured)
+    failed = sum(task.n_missing for task in measured)
     reason = next((task.failure for task in measured if task.failure), "")
     if failed == sum(task.n for task in measured):
         parts = [f"Nothing is known about mixing {names}: no sample was answered by both ({reason})."]
@@ -330,13 +330,13 @@ def _sentence(
         if failed:
             parts.append(f"On {failed} sample{'s' * (failed > 1)} one of the two or both failed ({reason}).")
         if verdict == "not shown":
-            blind = [task.task for task in unsure if not task.informative and task.n_failed < task.n]
+            blind = [task.task for task in unsure if not task.informative and task.n_missing < task.n]
             parts.append(
                 f"Every sample of {', '.join(blind)} got the same score, so it cannot show a difference: name another --task."
                 if blind
                 else "A larger --limit may show it."
             )
-        if silent := [task.task for task in measured if task.tokens is None and task.n_failed < task.n]:
+        if silent := [task.task for task in measured if task.tokens is None and task.n_missing < task.n]:
             parts.append(
                 f"No log-probabilities were compared on {', '.join(silent)}: fewer than two samples have them from both."
             )

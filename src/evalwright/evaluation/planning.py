@@ -287,9 +287,9 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 if not ((before := there.get(task.name)) and (several != [name] or _same(task, before)))
             )
     check_used(configuration.dialect, tasks, used)
-    if configuration.undecided:
+    if configuration.unsure:
         tasks = [
-            decided_by(task, configuration.undecided) if dialect_of(task.definition) is None else task
+            decided_by(task, configuration.unsure) if dialect_of(task.definition) is None else task
             for task in tasks
         ]
     names = [task.name for task in tasks]

@@ -228,5 +228,6 @@ def task_record(task: Task) -> dict[str, Any]:
         "draws": task.draws,
         "slice_keys": list(task.slices),
         **({"score_as_empty": list(task.score_as_empty)} if task.score_as_empty else {}),
+        **({"no_answer": task.no_answer} if task.no_answer != "worst" else {}),
         **rules_record(task.scorers, task.metrics),
     }

@@ -46,7 +46,7 @@ def score_run(
     home: str | None = None,
     dialect: Mapping[str, Any] | None = None,
     sandbox: str | None = None,
-    undecided: Mapping[str, Any] | None = None,
+    unsure: Mapping[str, Any] | None = None,
 ) -> Run:
     """Score a run's answers again and write the result as a new run.
 
@@ -56,7 +56,7 @@ def score_run(
     are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
     dialect: `task_root` and `trust`, where tasks of another framework are scored by Python beside their files; what the run
-    trusted counts for nothing here. undecided: the scorer that decides what rules leave undecided. sandbox: as in `evaluate_configuration`.
+    trusted counts for nothing here. unsure: the scorer that reads again what rules are unsure of. sandbox: as in `evaluate_configuration`.
 
     Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of run, and samples that
     were changed since the run.
@@ -64,7 +64,7 @@ def score_run(
     new = Derived(run, name or "{}.rescored", out, "scored_from")
     old = new.old
     with as_recorded(old):
-        bound = _bound(old, scorers, dialect or {}, undecided or {})
+        bound = _bound(old, scorers, dialect or {}, unsure or {})
     check_sandbox(sandbox, [scorer for rules in bound.values() for scorer in rules.scorers])
     objects = Objects()
     specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
@@ -116,7 +116,7 @@ def _bound(
     old: Run,
     wanted: Sequence[str | Mapping[str, Any]],
     dialect: Mapping[str, Any],
-    undecided: Mapping[str, Any],
+    unsure: Mapping[str, Any],
 ) -> dict[str, Rules]:
     """How each task is scored."""
     foreign = {
@@ -137,9 +137,9 @@ def _bound(
             bound[name] = foreign[name].rules(task, old.data["configuration"], first[name], dialect)
         else:
             rules = _rules(task, wanted)
-            if undecided and dialect_of(task["definition"]) is None:
+            if unsure and dialect_of(task["definition"]) is None:
                 computed = [one for one in rules.scorers if one.name not in rules.kept]
-                again = {one.name: one for one in with_second(computed, undecided)}
+                again = {one.name: one for one in with_second(computed, unsure)}
                 rules = replace(rules, scorers=[again.get(one.name, one) for one in rules.scorers])
             bound[name] = with_votes(rules, rules.kept)
     return bound
@@ -279,9 +279,12 @@ async def _score_all(
         for task in old.data["tasks"]
     }
 
+    without_score = {task["name"] for task in old.data["tasks"] if task.get("no_answer") == "unscored"}
+
     async def worker() -> None:
         for position, record in records:
-            scored = await _score_record(record, bound[record.task], as_empty[record.task], door)
+            unscored = record.task in without_score
+            scored = await _score_record(record, bound[record.task], as_empty[record.task], door, unscored)
             writer.add(position, scored)
             tallies[record.task].add(scored)
             # Scorers that send no request never wait, and an interruption must still get through.
@@ -292,21 +295,19 @@ async def _score_all(
 
 
 async def _score_record(
-    record: SampleRecord, rules: Rules, as_empty: Sequence[Outcome], door: Door
+    record: SampleRecord, rules: Rules, as_empty: Sequence[Outcome], door: Door, unscored: bool
 ) -> SampleRecord:
     wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    made = await score_record(record, wanted, as_empty, door, rules.metrics)
+    made = await score_record(record, wanted, as_empty, door, rules.metrics, unscored=unscored)
     if made.failure is not None or not rules.kept:
         return made
     found = {name: score for name, score in record.scores.items() if name in rules.kept} | dict(made.scores)
     failures = {name: one for name, one in record.score_failures.items() if name in rules.kept}
-    undecided = {name: one for name, one in record.undecided.items() if name in rules.kept}
     exchanges = {name: each for name, each in record.exchanges.items() if name in rules.kept}
     return replace(
         made,
         scores={scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found},
         score_failures={**made.score_failures, **failures},
-        undecided={**made.undecided, **undecided},
         exchanges={**made.exchanges, **exchanges},
     )
 

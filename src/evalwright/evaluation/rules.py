@@ -145,7 +145,7 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
     foreign = dialect_of(task.definition)
     metric = spec.label.partition(",")[0]
     # What a second scorer decides need not be right or wrong.
-    alone = (scorer for scorer in task.scorers if "undecided" not in scorer.options)
+    alone = (scorer for scorer in task.scorers if "unsure" not in scorer.options)
     kind = next((scorer.kind for scorer in alone if scorer.name == spec.scorer), "")
     unit = spec.kind in UNIT_METRICS
     right_or_wrong = kind in RIGHT_OR_WRONG if foreign is None else metric in foreign.right_or_wrong

@@ -28,10 +28,17 @@ from evalwright.core.errors import (
     RunError,
     StoreError,
 )
-from evalwright.core.outcomes import ANSWERED, CONTENT_FILTER, Outcome, failure_of
+from evalwright.core.outcomes import (
+    ANSWERED,
+    NO_ANSWER,
+    Outcome,
+    explanation_of,
+    is_models_own,
+    outcome_of_failure,
+    response_of_fault,
+)
 from evalwright.core.private import home_folder
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Exchange, NoScore, Sample, SampleRecord, Score, Undecided
+from evalwright.core.samples import Answer, Exchange, NoScore, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
@@ -53,6 +60,7 @@ from evalwright.models.local.cluster import Cluster, On
 from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
+from evalwright.scorers.registry import RUN_PROGRAMS
 from evalwright.tasks.yaml_files import kind_of
 from evalwright.trackers import open_trackers
 
@@ -85,7 +93,7 @@ def evaluate(
     settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace, resend_empty,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
     on, replicas, gpus_per_replica: "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each replica of local models (docs/ray.md).
-    Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
+    Answers already in the store are not asked again. Samples that fail are counted in `run.n_missing`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers cannot be kept.
     """
     asked, under_test = (list(one) if isinstance(one, Iterator) else one for one in (tasks, models))
@@ -430,7 +438,9 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
     except Exception as error:
         failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
     record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
-    return await score_record(record, task.scorers, task.score_as_empty, ask, task.metrics)
+    return await score_record(
+        record, task.scorers, task.score_as_empty, ask, task.metrics, unscored=task.no_answer == "unscored"
+    )
 
 
 async def score_record(
@@ -439,23 +449,70 @@ async def score_record(
     as_empty: Collection[Outcome],
     ask: Ask,
     metrics: Sequence[MetricSpec] = (),
+    *,
+    unscored: bool = False,
 ) -> SampleRecord:
-    """The record with its scores, if it has an answer; a reply without one is a failure, or an empty answer where `as_empty` has it.
+    """The record with its scores, unless its answer is missing through no fault of the model.
 
-    Every outcome stays what it was. metrics: those over the scores, which may assume a range.
+    Args:
+        record: with the answer, or the failure in its place.
+        scorers: those of the task.
+        as_empty: replies without an answer that every scorer gets as an empty answer. What else is no answer has each scorer's worst
+            value, under its outcome as the label.
+        ask: sends what scorers ask of models.
+        metrics: those over the scores, which may assume a range.
+        unscored: whether replies without an answer have no score instead.
     """
-    outcome, answer, failure = record.outcome, record.answer, record.failure
-    if outcome != ANSWERED and outcome not in as_empty:
-        failure = failure or failure_of(outcome)
-        return replace(record, scores={}, failure=failure, score_failures={}, undecided={}, exchanges={})
-    if answer is None:
-        # The filter spoke in place of a reply, which is recorded as one that was filtered.
-        answer = Answer(responses=(Response(finish_reason=CONTENT_FILTER),))
-    given = answer if outcome == ANSWERED else replace(answer, text="")
+    answer, failure = record.answer, record.failure
+    if failure is not None and answer is not None and is_models_own_reply(answer):
+        failure = None  # a record of an earlier version, which counted such replies as failures
+    elif failure is not None and (is_models_own(failure) or outcome_of_failure(failure) in as_empty):
+        # There is no answer to come, and what came instead is recorded as the reply that it was.
+        answer, failure = Answer(responses=(response_of_fault(failure),)), None
+    if failure is not None or answer is None:
+        return replace(record, scores={}, score_failures={}, exchanges={})
+    outcome = answer.outcome
     exchanges: dict[str, list[Exchange]] = {}
-    scores, failures, undecided = await score_answer(scorers, record.sample, given, ask, metrics, exchanges)
-    task, index, draw, sample = record.task, record.index, record.draw, record.sample
-    return SampleRecord(task, index, draw, sample, answer, scores, None, failures, undecided, exchanges)
+    scores: dict[str, Score] = {}
+    scored_answer = answer if outcome == ANSWERED else replace(answer, text="")
+    asking: list[Scorer] = []
+    for scorer in scorers:
+        if outcome == ANSWERED or outcome in as_empty or scorer.own_faults:
+            asking.append(scorer)
+        elif not unscored and (score := fault_score(scorer, record.sample, scored_answer, outcome)):
+            scores[scorer.name] = score
+    answer_scores, failures = await score_answer(
+        asking, record.sample, scored_answer, ask, metrics, exchanges
+    )
+    scores |= answer_scores
+    in_order = {scorer.name: scores[scorer.name] for scorer in scorers if scorer.name in scores}
+    return replace(
+        record, answer=answer, scores=in_order, failure=None, score_failures=failures, exchanges=exchanges
+    )
+
+
+def is_models_own_reply(answer: Answer) -> bool:
+    """Whether a reply is there, and is no answer through what the model did."""
+    return bool(answer.responses) and answer.outcome in NO_ANSWER
+
+
+def fault_score(scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: Outcome) -> Score | None:
+    """The score of a reply that is no answer through the model's own fault; None where the scorer has none for it.
+
+    Rules score the empty text, for the parts that metrics over classes and whole corpora need; the value is the worst.
+    """
+    if scorer.worst is None:
+        return None
+    explanation = explanation_of(outcome)
+    if scorer.asks or scorer.kind in RUN_PROGRAMS:
+        return Score(scorer.worst, outcome, explanation)
+    try:
+        score = scorer.function(sample, empty_answer)
+    except Exception:
+        score = None
+    if not isinstance(score, Score):
+        return Score(scorer.worst, outcome, explanation)
+    return replace(score, value=scorer.worst, label=outcome, explanation=explanation, evidence=(), unsure="")
 
 
 async def score_answer(
@@ -465,23 +522,20 @@ async def score_answer(
     ask: Ask,
     metrics: Sequence[MetricSpec] = (),
     exchanges: dict[str, list[Exchange]] | None = None,
-) -> tuple[dict[str, Score], dict[str, Failure], dict[str, Undecided]]:
-    """Scores, scorers' own failures, and what rules left undecided, by scorer name. exchanges: takes what scorers asked of models.
+) -> tuple[dict[str, Score], dict[str, Failure]]:
+    """Scores, and scorers' own failures, by scorer name. exchanges: takes what scorers asked of models.
 
     What is not a scorer's matter is raised: the store, a role. A scorer that has nothing to say of an answer (NoScore) is in
-    none of them. Where a task names another scorer for what one leaves undecided, `bind` has made the two into one.
+    neither. Where a task names a judge for what rules are unsure of, `bind` has made the two into one scorer.
     """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
-    undecided: dict[str, Undecided] = {}
     for scorer in scorers:
         judges = Judges(ask)
         try:
             made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
             score = await made if isawaitable(made) else made
-            if isinstance(score, Undecided):
-                undecided[scorer.name] = score
-            elif not isinstance(score, NoScore):
+            if not isinstance(score, NoScore):
                 bounded = [
                     one.label for one in metrics if one.scorer == scorer.name and one.kind in OF_BOUNDED
                 ]
@@ -494,4 +548,4 @@ async def score_answer(
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
         if exchanges is not None and judges.exchanges:
             exchanges[scorer.name] = judges.exchanges
-    return scores, failures, undecided
+    return scores, failures

@@ -61,8 +61,8 @@ def _over_labels(
     )
     left_out = int((~kept).sum())
     more = f"; {left_out} samples with several right options left out" if left_out else ""
-    n_failed = column.n_failed + int(kept.sum() - complete.sum())
-    return replace(estimate, n_failed=n_failed, method=estimate.method + more)
+    n_missing = column.n_missing + int(kept.sum() - complete.sum())
+    return replace(estimate, n_missing=n_missing, method=estimate.method + more)
 
 
 def label_sums(column: Column, groups: Groups, *, kind: str, seed: int = 0) -> GroupSums:
@@ -111,7 +111,7 @@ def auroc(column: Column, *, level: float = 0.95) -> Estimate:
     if not np.isin(gold[kept], (0.0, 1.0)).all():
         raise ConfigurationError("AUROC is for two classes, and the samples have more.")
     found = statistics.auroc(probability[kept], gold[kept], clusters=column.clusters_of(kept), level=level)
-    return replace(found, n_failed=column.n_failed + int((~kept).sum()))
+    return replace(found, n_missing=column.n_missing + int((~kept).sum()))
 
 
 def rater_agreement(

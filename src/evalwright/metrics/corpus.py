@@ -51,7 +51,7 @@ def _corpus(kind: str, column: Column, level: float, seed: int) -> Estimate:
         _table(kind, column),
         SCORES[kind],
         clusters=column.clusters,
-        n_failed=column.n_failed,
+        n_missing=column.n_missing,
         level=level,
         seed=seed,
         scale=100.0,

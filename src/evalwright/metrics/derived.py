@@ -178,7 +178,7 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
     found = of_sums(
         table,
         statistic,
-        n_failed=column.n_failed,
+        n_missing=column.n_missing,
         level=level,
         seed=seed,
         scale=1.0 if bounded or of == "mean" else 100.0,

@@ -62,7 +62,7 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
     return statistics.mean_interval(
         values[there],
         clusters=column.clusters_of(there),
-        n_failed=column.n_failed,
+        n_missing=column.n_missing,
         value_range=_UNIT_RANGE,
         level=level,
     )
@@ -77,12 +77,12 @@ def over_items(
     """
     import numpy as np
 
-    clusters, n_failed = column.clusters, column.n_failed
+    clusters, n_missing = column.clusters, column.n_missing
     if clusters is not None and column.missing_clusters is not None:
-        values = np.concatenate([values, np.full((n_failed, *values.shape[1:]), np.nan)])
-        clusters, n_failed = np.concatenate([clusters, column.missing_clusters]), 0
+        values = np.concatenate([values, np.full((n_missing, *values.shape[1:]), np.nan)])
+        clusters, n_missing = np.concatenate([clusters, column.missing_clusters]), 0
     return statistics.mean_interval(
-        values, clusters=clusters, n_failed=n_failed, value_range=value_range, level=level
+        values, clusters=clusters, n_missing=n_missing, value_range=value_range, level=level
     )
 
 
@@ -139,7 +139,7 @@ def part_values(column: Column, *outcomes: str, outcome: str = "") -> NDArray[np
 
 
 def _share(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
-    return statistics.mean_interval(values, clusters=column.clusters, n_failed=column.n_failed, level=level)
+    return statistics.mean_interval(values, clusters=column.clusters, n_missing=column.n_missing, level=level)
 
 
 # -- shares of all that was asked ----------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of all samples asked that have an answer (score 1 of `outcome`).
 
     A request that failed is no answer, so lost requests never raise the rate; but nobody knows what the model would have
-    said, so the bounds hold the rate from none of them to all of them answered, and `n_failed` counts them beside `n`.
+    said, so the bounds hold the rate from none of them to all of them answered, and `n_missing` counts them beside `n`.
     """
     return _over_all(column, column.scores, level)
 
@@ -174,7 +174,7 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
     """The mean of scores from 0 to 1 in which every failed sample is a 0."""
     import numpy as np
 
-    failed, clusters = column.n_failed, column.clusters
+    failed, clusters = column.n_missing, column.clusters
     everything = np.concatenate([values, np.zeros((failed, *values.shape[1:]))])
     if clusters is not None:
         codes = np.unique(clusters, return_inverse=True)[1]
@@ -185,4 +185,4 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
     everything[len(values) :] = 1.0
     most = statistics.mean_interval(everything, clusters=clusters, level=level).high
     method = f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed count as 0"
-    return replace(found, n=len(values), n_failed=failed, bounds=(found.low, most), method=method)
+    return replace(found, n=len(values), n_missing=failed, bounds=(found.low, most), method=method)

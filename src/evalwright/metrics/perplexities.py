@@ -49,7 +49,7 @@ def _of_sums(column: Column, metric: Callable[..., Estimate], unit: str, level: 
     if not len(column.values):
         return nothing_scored(column, level)
     parts = _part(column, "log_likelihood"), _part(column, unit)
-    return metric(*parts, clusters=column.clusters, n_failed=column.n_failed, level=level)
+    return metric(*parts, clusters=column.clusters, n_missing=column.n_missing, level=level)
 
 
 def _part(column: Column, name: str) -> NDArray[np.float64]:

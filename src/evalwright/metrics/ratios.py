@@ -34,7 +34,7 @@ def accuracy_given_attempted(
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
     found = statistics.attempted_accuracy(
-        scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
+        scores, attempted, clusters=column.clusters, n_missing=column.n_missing, level=level
     )
     return found if found.n else replace(found, method="no number: nothing was attempted")
 
@@ -45,7 +45,7 @@ def f_score(column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float 
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
     return statistics.attempted_f(
-        scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
+        scores, attempted, clusters=column.clusters, n_missing=column.n_missing, level=level
     )
 
 
@@ -60,7 +60,7 @@ def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
         known = sorted({*column.label_names, *KNOWN})
         raise UnknownName("label", label, known, f"Known: {', '.join(known[:20])}.")
     values = label_values(column, label=label)
-    return statistics.mean_interval(values, clusters=column.clusters, n_failed=column.n_failed, level=level)
+    return statistics.mean_interval(values, clusters=column.clusters, n_missing=column.n_missing, level=level)
 
 
 def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
@@ -149,7 +149,7 @@ def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Es
     return pooled(
         *parts[known].T,
         clusters=column.clusters_of(known),
-        n_failed=column.n_failed + int((~known).sum()),
+        n_missing=column.n_missing + int((~known).sum()),
         level=level,
         seed=seed,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import iscoroutinefunction
 from math import nan
@@ -68,11 +68,12 @@ class Column:
     """One scorer's scores over the samples that have one.
 
     values: shape (n,), a sample's mean over its draws. parts: further numbers of the scores by name, shape (n,), nan where
-    a score has none. clusters: shape (n,) integers, or None where every sample is its own. n_failed: samples without a
-    score because something failed or rules could not decide; n_undecided: how many of them are undecided. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
+    a score has none. clusters: shape (n,) integers, or None where every sample is its own. n_missing: samples without a
+    score through no fault of the model. unsure: shape (n,), whether a careful reader might argue with the score, or None where no score
+    is unsure. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
     the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
     order of values (of the first draw), empty where no score has one. labels: the scores' labels as codes into label_names,
-    shape (n, draws), -1 where a score has none, or None where no score has one. missing_clusters: shape (n_failed,), of the samples
+    shape (n, draws), -1 where a score has none, or None where no score has one. missing_clusters: shape (n_missing,), of the samples
     without a score, where there are clusters. slices: of the metadata keys that a metric goes by, the items' values as codes (n,), -1
     for none, into names.
     """
@@ -80,13 +81,13 @@ class Column:
     values: NDArray[np.float64]
     parts: Mapping[str, NDArray[np.float64]]
     clusters: NDArray[np.int64] | None = None
-    n_failed: int = 0
+    n_missing: int = 0
     draws: NDArray[np.float64] | None = None
     part_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     items: Sequence[Any] = ()
     labels: NDArray[np.int32] | None = None
     label_names: Sequence[str] = ()
-    n_undecided: int = 0
+    unsure: NDArray[np.bool_] | None = None
     missing_clusters: NDArray[np.int64] | None = None
     slices: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]] = field(default_factory=dict)
 
@@ -94,6 +95,22 @@ class Column:
     def scores(self) -> NDArray[np.float64]:
         """The scores, (n,) or (n, draws)."""
         return self.values if self.draws is None else self.draws
+
+    @property
+    def n_unsure(self) -> int:
+        """How many scores are unsure."""
+        return 0 if self.unsure is None else int(self.unsure.sum())
+
+    def with_unsure_at(self, value: float) -> Column:
+        """The column with this value in place of every unsure score."""
+        import numpy as np
+
+        if self.unsure is None:
+            return self
+        draws = self.draws
+        if draws is not None:
+            draws = np.where(self.unsure[:, None] & ~np.isnan(draws), value, draws)
+        return replace(self, values=np.where(self.unsure, value, self.values), draws=draws)
 
     def by_draw(self) -> NDArray[np.float64]:
         """The scores, (n, draws)."""
@@ -258,7 +275,7 @@ def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None)
 
 def nothing_scored(column: Column, level: float, why: str = "no interval: nothing was scored") -> Estimate:
     """The estimate over no scores: every number nan, with what failed counted."""
-    return Estimate(nan, nan, nan, level, 0, column.n_failed, None, None, why)
+    return Estimate(nan, nan, nan, level, 0, column.n_missing, None, None, why)
 
 
 def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -42,7 +42,7 @@ CLOSING = {
 def unscored_sentences(runs: Sequence[Run]) -> str:
     """How many samples have no score, which, why, and what to do; "" where all have one."""
     tasks = [task for run in runs for task in run.tasks]
-    failed, total = sum(task.n_failed for task in tasks), sum(task.n_samples for task in tasks)
+    failed, total = sum(task.n_missing for task in tasks), sum(task.n_samples for task in tasks)
     labels = {label for task in tasks for label, n in task.failures.items() if n}
     if not failed and not labels:
         return ""

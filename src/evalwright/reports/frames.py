@@ -97,7 +97,7 @@ def sample_row(record: SampleRecord) -> dict[str, Any]:
         row["choice"] = answer.choice
     for name, score in record.scores.items():
         row |= {name: score.value, **({f"{name}_label": score.label} if score.label else {})}
-    row |= {f"{name}_label": left.label for name, left in record.undecided.items()}
+    row |= {f"{name}_unsure": score.unsure for name, score in record.scores.items() if score.unsure}
     failures = [*([record.failure] if record.failure else []), *record.score_failures.values()]
     if failures:
         row["failure"] = "; ".join(f"{one.label}: {one.message}" for one in failures)

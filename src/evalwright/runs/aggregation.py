@@ -5,6 +5,7 @@ Results do not depend on the order in which samples finished: columns are put in
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from evalwright.core.outcomes import OUTCOMES
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.metrics.registry import Column, compute, slice_keys
+from evalwright.metrics.registry import BOUNDED, MEANS, Column, compute, slice_keys
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
 from evalwright.runs.scores import NAN, sample_content
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
 MOST_LABELS = 1000
 """Labels of one scorer that are told apart; with more they are no classes."""
 
-NOTHING, FAILED, LEFT_UNDECIDED = 0, 1, 2
-"""Why a record has no score: the scorer has nothing to say, something failed, rules could not decide."""
+NOTHING, MISSING = 0, 1
+"""Why a record has no score: the scorer has nothing to say, or there is no answer through no fault of the model."""
 
 
 class ScoreColumn:
     """One scorer's values and named parts, a row per record; nan where there is none.
 
-    missing: why a value is missing, NOTHING where none is.
+    missing: why a value is missing, NOTHING where none is. unsure: whether a careful reader might argue with the value.
     """
 
     def __init__(self) -> None:
         self.values = array("d")
         self.missing = array("b")
+        self.unsure = array("b")
         self.parts: dict[str, Sparse] = {}
         self.items: dict[int, Mapping[str, Any]] = {}
         self.item_names: dict[str, None] = {}
@@ -51,13 +53,21 @@ class ScoreColumn:
         """Append a record without a score."""
         self.values.append(NAN)
         self.missing.append(why)
+        self.unsure.append(False)
 
     def add(
-        self, row: int, value: float, parts: Any, item: Mapping[str, Any] | None = None, label: str = ""
+        self,
+        row: int,
+        value: float,
+        parts: Any,
+        item: Mapping[str, Any] | None = None,
+        label: str = "",
+        unsure: bool = False,
     ) -> None:
         """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
         self.values.append(value)
         self.missing.append(NOTHING)
+        self.unsure.append(unsure)
         self.labels.add(row, label)
         if item:
             self.items[row] = item
@@ -123,11 +133,10 @@ class TaskTally(ItemColumns):
         for name, scores in self.scores.items():
             score = record.scores.get(name)
             if score is None:
-                failed = record.failure is not None or name in record.score_failures
-                undecided = LEFT_UNDECIDED if name in record.undecided else NOTHING
-                scores.add_none(FAILED if failed else undecided)
+                missing = record.failure is not None or name in record.score_failures
+                scores.add_none(MISSING if missing else NOTHING)
             else:
-                scores.add(row, score.value, score.parts, score.item, score.label)
+                scores.add(row, score.value, score.parts, score.item, score.label, bool(score.unsure))
         self.outcomes[record.outcome] += 1
         if record.failure is not None:
             self.failures[record.failure.label] += 1
@@ -140,7 +149,8 @@ class TaskTally(ItemColumns):
 
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
         missing = {name: np.frombuffer(column.missing, np.int8) > 0 for name, column in self.scores.items()}
-        return self.with_scores(scores, missing, whole=False, places=(self.draws, self.indices))
+        unsure = {name: np.frombuffer(column.unsure, np.int8) > 0 for name, column in self.scores.items()}
+        return self.with_scores(scores, missing, unsure, whole=False, places=(self.draws, self.indices))
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""
@@ -169,27 +179,29 @@ class TaskTally(ItemColumns):
                 }
         failures = dict(sorted(self.failures.items()))
         outcomes: dict[str, int] = {one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]}
-        n_failed, n_undecided = self._n_missing(order, first)
-        more = slices, failures, tuple(left_out), n_undecided, outcomes
-        return TaskResult(name, version, len(first), n_failed, whole, *more)
+        n_missing, n_unsure = self._counts(order, first)
+        more = slices, failures, tuple(left_out), n_unsure, outcomes
+        return TaskResult(name, version, len(first), n_missing, whole, *more)
 
-    def _n_missing(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:
-        """Items that failed for at least one scorer, and others that one left undecided, with no score in any draw.
+    def _counts(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:
+        """Items that are missing for at least one scorer in all draws, and items with a score that is unsure in one draw.
 
         first: where each item's rows begin.
         """
         import numpy as np
 
-        why = np.zeros((2, len(first)), dtype=bool)
+        missing = np.zeros(len(first), dtype=bool)
+        unsure = np.zeros(len(first), dtype=bool)
         for scores in self.scores.values():
-            why |= _lost(scores, rows, first)
-        return int(why[0].sum()), int((why[1] & ~why[0]).sum())
+            missing |= _missing_items(scores, rows, first)
+            unsure |= _unsure_items(scores, rows, first)
+        return int(missing.sum()), int(unsure.sum())
 
     def failed_rows(self, scorer: str) -> NDArray[np.bool_]:
         """Which records have no score because something failed."""
         import numpy as np
 
-        failed: NDArray[np.bool_] = np.frombuffer(self.scores[scorer].missing, np.int8) == FAILED
+        failed: NDArray[np.bool_] = np.frombuffer(self.scores[scorer].missing, np.int8) == MISSING
         return failed
 
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
@@ -219,7 +231,8 @@ class TaskTally(ItemColumns):
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
         kept = ~np.isnan(draws).all(axis=1)
-        failed, undecided = _lost(scores, rows, first)
+        missing = _missing_items(scores, rows, first)
+        unsure = _unsure_items(scores, rows, first)
 
         def spread(column: NDArray[Any]) -> NDArray[np.float64]:
             return _spread(column[rows], first, counts, width)[kept]
@@ -237,9 +250,9 @@ class TaskTally(ItemColumns):
             values=row_means(draws[kept]),
             parts={name: row_means(part) for name, part in part_draws.items()},
             clusters=None if clusters is None else clusters[kept],
-            missing_clusters=None if clusters is None else clusters[failed | undecided],
-            n_failed=int((failed | undecided).sum()),
-            n_undecided=int((undecided & ~failed).sum()),
+            missing_clusters=None if clusters is None else clusters[missing],
+            n_missing=int(missing.sum()),
+            unsure=unsure[kept],
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
@@ -250,32 +263,56 @@ class TaskTally(ItemColumns):
 
 def estimate_of(spec: MetricSpec, column: Column) -> Estimate:
     """The metric over a column; one that cannot be computed says why in place of a number, and the run is kept."""
-    found = _computed(spec, column)
-    if not column.n_undecided:
-        return found
-    # Every metric bounds what is undecided together with what failed; here they are told apart again.
-    n_failed = max(found.n_failed - column.n_undecided, 0)
-    return replace(found, n_failed=n_failed, n_undecided=column.n_undecided)
+    estimate = _computed(spec, column)
+    n_unsure = column.n_unsure
+    if not n_unsure or math.isnan(estimate.value):
+        return estimate
+    return replace(estimate, n_unsure=n_unsure, unsure_range=_unsure_range(spec, column, estimate))
+
+
+def _unsure_range(spec: MetricSpec, column: Column, estimate: Estimate) -> tuple[float, float] | None:
+    """The metric if all unsure scores were at the worst, and at the best; None where the range of a score is not known."""
+    if spec.kind not in BOUNDED or spec.kind not in MEANS:
+        return None
+    ends = []
+    for end in (0.0, 1.0):
+        value = _computed(spec, column.with_unsure_at(end)).value
+        if math.isnan(value):
+            return None
+        ends.append(value)
+    low, high = min(ends), max(ends)
+    return min(low, estimate.value), max(high, estimate.value)
 
 
 def _computed(spec: MetricSpec, column: Column) -> Estimate:
     try:
         return spec.function(column) if spec.function else compute(spec.kind, column, spec.options)
     except Exception as error:
-        return Estimate.none(f"no number: {reason_of(error)}", column.n_failed)
+        return Estimate.none(f"no number: {reason_of(error)}", column.n_missing)
 
 
-def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which items without any score failed in a draw, and which are undecided in one: shape (2, items)."""
+def _missing_items(
+    scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which items have no score in any draw and are missing in one, (items,). first: where each item's rows begin."""
     import numpy as np
 
     if not len(first):
-        return np.zeros((2, 0), bool)
-    there = np.logical_or.reduceat(~np.isnan(np.frombuffer(scores.values, np.float64)[rows]), first)
-    missing = np.frombuffer(scores.missing, np.int8)[rows]
-    return np.stack(
-        [np.logical_or.reduceat(missing == why, first) & ~there for why in (FAILED, LEFT_UNDECIDED)]
-    )
+        return np.zeros(0, bool)
+    is_scored = np.logical_or.reduceat(~np.isnan(np.frombuffer(scores.values, np.float64)[rows]), first)
+    is_missing = np.frombuffer(scores.missing, np.int8)[rows] == MISSING
+    return np.asarray(np.logical_or.reduceat(is_missing, first) & ~is_scored)
+
+
+def _unsure_items(
+    scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which items have an unsure score in a draw, (items,). first: where each item's rows begin."""
+    import numpy as np
+
+    if not len(first):
+        return np.zeros(0, bool)
+    return np.asarray(np.logical_or.reduceat(np.frombuffer(scores.unsure, np.int8)[rows] > 0, first))
 
 
 def _spread(
@@ -295,7 +332,7 @@ def _spread(
 def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
     """A task's record with the results of other metrics or scores."""
     # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
-    kept = {key: value for key, value in task.items() if key not in ("slices_left_out", "n_undecided")}
+    kept = {key: value for key, value in task.items() if key not in ("slices_left_out", "n_unsure")}
     return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}
 
 

@@ -143,7 +143,7 @@ def _estimate(
     from evalwright.statistics.shared_units import unit_sums
 
     def nothing(why: str) -> Estimate:
-        lost = sum(one.estimate.n_failed for one in results.values())
+        lost = sum(one.estimate.n_missing for one in results.values())
         n = sum(one.estimate.n for one in results.values())
         return Estimate(math.nan, math.nan, math.nan, 0.95, n, lost, None, None, f"no number: {why}")
 
@@ -162,8 +162,8 @@ def _estimate(
         elif found.measure.is_mean:
             value_range = found.measure.value_range
             made = mean_interval(found.values[0], clusters=found.clusters, value_range=value_range)
-            undecided = sum(results[task].estimate.n_undecided for task in one.tasks)
-            parts.append(replace(made, n_failed=made.n_failed - undecided, n_undecided=undecided))
+            n_unsure = sum(results[task].estimate.n_unsure for task in one.tasks)
+            parts.append(replace(made, n_unsure=n_unsure))
         else:
             return nothing("only means of items can be pooled")
         units.append(unit_sums(found.values[0], found.units))

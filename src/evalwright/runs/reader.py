@@ -25,6 +25,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
+from evalwright.runs.older_records import UNDECIDED, left_out, upgrade_row, upgrade_run
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
@@ -91,9 +92,19 @@ class Run(Shown):
         return tuple(GroupResult.from_dict(group) for group in self.data.get("groups", ()))
 
     @property
-    def n_failed(self) -> int:
-        """Samples without an answer or score, over all tasks."""
-        return sum(task["n_failed"] for task in self.data["tasks"])
+    def n_missing(self) -> int:
+        """Samples without an answer or score through no fault of the model, over all tasks."""
+        return sum(task["n_missing"] for task in self.data["tasks"])
+
+    @property
+    def n_unsure(self) -> int:
+        """Samples with a score that a careful reader might argue with, over all tasks."""
+        return sum(task.get("n_unsure", 0) for task in self.data["tasks"])
+
+    @property
+    def n_left_out(self) -> int:
+        """Answers that an earlier version recorded without a score, and that `evalwright score` gives one without a request."""
+        return left_out(self.data)
 
     @property
     def cost(self) -> float | None:
@@ -242,7 +253,7 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
         place = printable(".".join(map(str, found["loc"])))[:60]
         what = "missing" if found["type"] == "missing" else kind_of(found["input"])
         raise RunError(f"{where} is not a sample record: '{place}' is {what}.") from None
-    return row
+    return upgrade_row(row)
 
 
 @cache
@@ -270,7 +281,7 @@ def _line_parts() -> SchemaValidator:
         "timing": parts(False, latency=form.list_schema(number)),
         "failure": form.nullable_schema(failed),
         "score_failures": form.dict_schema(values_schema=failed),
-        "undecided": form.dict_schema(values_schema=mapping),
+        UNDECIDED: form.dict_schema(values_schema=mapping),
         "exchanges": form.dict_schema(
             values_schema=form.list_schema(parts(True, role=text, request=mapping))
         ),
@@ -357,9 +368,9 @@ def _read(file: Path) -> Run:
     # What a shard says of itself counts only where shards are merged, and is checked there.
     if fault := _misfit({key: data[key] for key in data if key != "shard"}, _schema("run"), ""):
         raise RunError(f"{file} is not as records of runs are: {fault}.")
-    run = Run(file.parent, data)
+    run = Run(file.parent, upgrade_run(data))
     try:
-        _ = run.tasks, run.groups, run.label, run.n_failed, run.cost
+        _ = run.tasks, run.groups, run.label, run.n_missing, run.cost
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
         raise RunError(
             f"{file} is not as records of runs are ({type(error).__name__}: {printable(str(error))[:200]})."

@@ -8,7 +8,7 @@ from typing import Any
 from evalwright.core.errors import Failure
 from evalwright.core.requests import prompt_from, prompt_payload
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Exchange, Passage, Sample, SampleRecord, Score, Undecided
+from evalwright.core.samples import Answer, Exchange, Passage, Sample, SampleRecord, Score
 
 
 def record_row(record: SampleRecord) -> dict[str, Any]:
@@ -36,9 +36,8 @@ def record_row(record: SampleRecord) -> dict[str, Any]:
     out["scores"] = {name: score.as_dict() for name, score in record.scores.items()}
     if record.failure is not None:
         out["failure"] = record.failure.as_dict()
-    for kind, found in (("score_failures", record.score_failures), ("undecided", record.undecided)):
-        if found:
-            out[kind] = {name: one.as_dict() for name, one in found.items()}
+    if record.score_failures:
+        out["score_failures"] = {name: failure.as_dict() for name, failure in record.score_failures.items()}
     if record.exchanges:
         out["exchanges"] = {name: [one.as_dict() for one in each] for name, each in record.exchanges.items()}
     return out
@@ -66,9 +65,6 @@ def record_from(data: Mapping[str, Any]) -> SampleRecord:
         scores={name: Score(**score) for name, score in data["scores"].items()},
         failure=Failure(**failure) if failure else None,
         score_failures={name: Failure(**found) for name, found in data.get("score_failures", {}).items()},
-        undecided={
-            name: Undecided(found.get("explanation", "")) for name, found in data.get("undecided", {}).items()
-        },
         exchanges={
             name: tuple(map(Exchange.from_dict, found)) for name, found in data.get("exchanges", {}).items()
         },

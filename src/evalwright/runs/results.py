@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalwright.core.outcomes import NO_ANSWER, WORDS
+from evalwright.core.outcomes import NO_ANSWER, WORDS, Outcome
 from evalwright.core.plain import plain_fields
 from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.metrics.tree import AVERAGES, Node, coverage
@@ -47,8 +47,9 @@ class MetricResult:
                 fields[name] = float("nan")
             elif not isinstance(fields[name], (int, float)) or isinstance(fields[name], bool):
                 raise ValueError(f"the {name} of {data['label']} is {fields[name]!r}, not a number")
-        if fields.get("bounds") is not None:
-            fields["bounds"] = tuple(sorted(fields["bounds"]))
+        for name in ("bounds", "unsure_range"):
+            if fields.get(name) is not None:
+                fields[name] = tuple(sorted(fields[name]))
         less = bool(data.get("lower_is_better"))
         return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
 
@@ -65,20 +66,21 @@ Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
 class TaskResult:
     """What a run found on one task.
 
-    n_samples: samples asked; n_failed: those without an answer or score; failures: how many answers and scores failed, by kind
-    ("judge: " before those of judges). outcomes: how many answers, draws told apart, had which outcome (`core/outcomes`).
-    slices_left_out: slice keys with too many values to show. n_undecided: samples that rules left undecided.
+    n_samples: samples asked; n_missing: those without an answer or score, through no fault of the model; failures: how many answers and
+    scores failed, by kind ("judge: " before those of judges). outcomes: how many answers, draws told apart, had which outcome
+    (`core/outcomes`). slices_left_out: slice keys with too many values to show. n_unsure: samples with a score that a careful
+    reader might argue with.
     """
 
     name: str
     version: str
     n_samples: int
-    n_failed: int
+    n_missing: int
     metrics: tuple[MetricResult, ...]
     slices: Slices = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     slices_left_out: tuple[str, ...] = ()
-    n_undecided: int = 0
+    n_unsure: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -94,44 +96,52 @@ class TaskResult:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        found, seldom = plain_fields(self), ("slices_left_out", "n_undecided")
-        always = ("name", "version", "n_samples", "n_failed", "outcomes", "failures", "metrics", "slices")
+        found, seldom = plain_fields(self), ("slices_left_out", "n_unsure")
+        always = ("name", "version", "n_samples", "n_missing", "outcomes", "failures", "metrics", "slices")
         return {key: found[key] for key in (*always, *seldom) if found[key] or key in always}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TaskResult:
         """The inverse of `as_dict`."""
         return cls(
-            **{key: data[key] for key in ("name", "version", "n_samples", "n_failed", "failures")},
+            **{key: data[key] for key in ("name", "version", "n_samples", "n_missing", "failures")},
             metrics=_metrics_from(data["metrics"]),
             slices={
                 key: {value: _metrics_from(metrics) for value, metrics in by_value.items()}
                 for key, by_value in data["slices"].items()
             },
             slices_left_out=tuple(data.get("slices_left_out", ())),
-            n_undecided=data.get("n_undecided", 0),
+            n_unsure=data.get("n_unsure", 0),
             outcomes=data.get("outcomes", {}),
         )
 
 
-def unscored(tasks: Sequence[TaskResult], *, failed_alone: bool = False, empty: bool = False) -> str:
-    """Why samples have no score: "40 cut before any answer, 20 filtered by the provider, 3 failed".
-
-    "" where all have one, and where requests or scorers failed and nothing else, unless failed_alone. empty: say, too, which
-    replies without an answer have the score of an empty one.
-    """
+def model_faults(tasks: Sequence[TaskResult]) -> dict[Outcome, int]:
+    """How many replies, draws told apart, were no answer through the model's own fault, by outcome."""
     counts = dict.fromkeys(NO_ANSWER, 0)
-    failed = 0
     for task in tasks:
-        failed += task.n_failed
         for outcome in NO_ANSWER:
-            counts[outcome] += task.failures.get(outcome, 0)
-    failed -= sum(counts.values())
-    parts = [f"{n:,} {WORDS[outcome]}" for outcome, n in counts.items() if n]
-    parts += [f"{failed:,} failed"] if failed > 0 and (parts or failed_alone) else []
-    for outcome in NO_ANSWER if empty else ():
-        scored = sum(task.outcomes.get(outcome, 0) - task.failures.get(outcome, 0) for task in tasks)
-        parts += [f"{scored:,} {WORDS[outcome]} and scored as empty"] if scored > 0 else []
+            counts[outcome] += task.outcomes.get(outcome, 0) - task.failures.get(outcome, 0)
+    return {outcome: count for outcome, count in counts.items() if count > 0}
+
+
+def faults_in_words(tasks: Sequence[TaskResult]) -> str:
+    """ "40 cut before any answer, 3 empty"; "" where the model answered everything."""
+    return ", ".join(f"{count:,} {WORDS[outcome]}" for outcome, count in model_faults(tasks).items())
+
+
+def unscored(tasks: Sequence[TaskResult], *, failed_alone: bool = False, empty: bool = False) -> str:
+    """What has no score or the worst one, in words: "3 missing, 40 cut before any answer".
+
+    failed_alone: whether missing answers are named where nothing else is. empty: whether the model's own faults are named.
+    """
+    parts = []
+    n_missing = sum(task.n_missing for task in tasks)
+    faults = faults_in_words(tasks) if empty else ""
+    if n_missing and (failed_alone or faults):
+        parts.append(f"{n_missing:,} missing")
+    if faults:
+        parts.append(faults)
     return ", ".join(parts)
 
 

@@ -30,7 +30,7 @@ KEPT_FILE = ".scores.npz"
 LARGE = 4 << 20
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
-FORMAT = 5
+FORMAT = 6
 """Of the file of kept arrays; one of another format is made anew."""
 
 ANY = ""
@@ -61,9 +61,9 @@ class ScoreTable:
     """A row per record of one task, in the order of hashed ids (`in_order`): those, hashed clusters (empty: no item has one), and the
     scores by scorer.
 
-    missing: by scorer, whether a record has no score because something failed or rules could not decide; under the name ANY where
-    the request failed, for scorers that have no score at all; contents: `row_content`
-    of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
+    missing: by scorer, whether a record has no score through no fault of the model; under the name ANY where
+    the request failed, for scorers that have no score at all; unsure: by scorer, whether a careful reader might argue with the score.
+    contents: `row_content` of each. slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
     """
 
     keys: NDArray[np.int64]
@@ -71,6 +71,7 @@ class ScoreTable:
     contents: NDArray[np.int64]
     scores: Mapping[str, NDArray[np.float64]]
     missing: Mapping[str, NDArray[np.bool_]]
+    unsure: Mapping[str, NDArray[np.bool_]]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
     whole: bool = False
 
@@ -94,6 +95,7 @@ def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable
         contents=table.contents[order],
         scores={name: column[order] for name, column in table.scores.items()},
         missing={name: column[order] for name, column in table.missing.items()},
+        unsure={name: column[order] for name, column in table.unsure.items()},
         slices={key: SliceCodes(found.names, found.codes[order]) for key, found in table.slices.items()},
     )
 
@@ -103,9 +105,10 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
     import numpy as np
 
     name = scorer if scorer in table.scores else ANY
-    means, lost = table.scores.get(name), table.missing.get(name)
-    if means is None or lost is None:
-        means, lost = np.full(len(table.keys), np.nan), np.zeros(len(table.keys), bool)
+    means, lost, unsure = table.scores.get(name), table.missing.get(name), table.unsure.get(name)
+    if means is None or lost is None or unsure is None:
+        means = np.full(len(table.keys), np.nan)
+        lost, unsure = np.zeros(len(table.keys), bool), np.zeros(len(table.keys), bool)
     first: slice | NDArray[np.intp] = slice(None)  # where each item begins
     if not (table.keys[1:] > table.keys[:-1]).all():
         first = starts(table.keys)
@@ -114,12 +117,13 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         sums = np.add.reduceat(np.where(there, means, 0.0), first)
         means = np.divide(sums, counts, out=np.full(len(first), np.nan), where=counts > 0)
         lost = np.logical_or.reduceat(lost, first)
+        unsure = np.logical_or.reduceat(unsure, first)
     there_are = [(key, table.slices[key]) for key in slices if key in table.slices]
     kept = {key: SliceCodes(found.names, found.codes[first]) for key, found in there_are}
     keys, clustered = table.keys[first], len(table.clusters) > 0
     clusters = table.clusters[first] if clustered else keys
     missing = lost & np.isnan(means)
-    return ItemScores(keys, means, clusters, clustered, table.contents[first], missing, kept)
+    return ItemScores(keys, means, clusters, clustered, table.contents[first], missing, unsure, kept)
 
 
 def starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -133,7 +137,7 @@ def _nothing() -> ItemScores:
     import numpy as np
 
     none = np.zeros(0, np.int64)
-    return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool))
+    return ItemScores(none, np.zeros(0), none, False, none, np.zeros(0, bool), np.zeros(0, bool))
 
 
 class Sparse:
@@ -205,6 +209,7 @@ class ItemColumns:
         self,
         scores: Mapping[str, NDArray[np.float64]],
         missing: Mapping[str, NDArray[np.bool_]],
+        unsure: Mapping[str, NDArray[np.bool_]],
         whole: bool,
         places: Sequence[array[int]] = (),
     ) -> ScoreTable:
@@ -214,7 +219,7 @@ class ItemColumns:
         slices = {name: one.codes_of(len(self.keys)) for name, one in self.slices.items() if one.few}
         keys, contents = (np.frombuffer(column, np.int64) for column in (self.keys, self.contents))
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
-        return in_order(ScoreTable(keys, clusters, contents, scores, missing, slices, whole), places)
+        return in_order(ScoreTable(keys, clusters, contents, scores, missing, unsure, slices, whole), places)
 
 
 class _Rows(ItemColumns):
@@ -225,21 +230,23 @@ class _Rows(ItemColumns):
         self.scores: dict[str, Sparse] = {}
         self.failed = array("q")
         self.missing: dict[str, array[int]] = {}
+        self.unsure: dict[str, array[int]] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         count = len(self.keys)
         self.add_item(row["id"], row.get("cluster"), row_content(row))
         if row.get("failure"):
             self.failed.append(count)
-        if "score_failures" in row or "undecided" in row:
-            for name in {**row.get("score_failures", _NONE), **row.get("undecided", _NONE)}:
-                self.missing.setdefault(name, array("q")).append(count)
+        for name in row.get("score_failures", _NONE):
+            self.missing.setdefault(name, array("q")).append(count)
         for name, score in row["scores"].items():
             column = self.scores.get(name)
             if column is None:
                 column = self.scores[name] = Sparse("d", NAN)
             value = score["value"]
             column.put(count, NAN if value is None else value)
+            if score.get("unsure"):
+                self.unsure.setdefault(name, array("q")).append(count)
         for name, value in row.get("metadata", _NONE).items():
             if isinstance(value, (str, int)):  # other values make no slices
                 values = self.slices.get(name)
@@ -250,13 +257,15 @@ class _Rows(ItemColumns):
     def table(self) -> ScoreTable:
         import numpy as np
 
-        scores, missing = {}, {}
+        scores, missing, unsure = {}, {}, {}
         for name in {**self.scores, **self.missing, **({ANY: None} if self.failed else {})}:
             scores[name] = self.scores.get(name, Sparse("d", NAN)).padded(len(self.keys))
             missing[name] = np.zeros(len(self.keys), bool)
             missing[name][[*self.failed, *self.missing.get(name, ())]] = True
             missing[name] &= np.isnan(scores[name])
-        return self.with_scores(scores, missing, whole=True)
+            unsure[name] = np.zeros(len(self.keys), bool)
+            unsure[name][[*self.unsure.get(name, ())]] = True
+        return self.with_scores(scores, missing, unsure, whole=True)
 
 
 def _tables(run: Run, scorers: Collection[str], slices: Collection[str]) -> dict[str, ScoreTable]:
@@ -309,6 +318,7 @@ def _kept(
                     arrays[f"{place}.contents"],
                     {name: arrays[f"{place}.{number}"] for number, name in wanted},
                     {name: arrays[f"{place}.missing.{number}"] for number, name in wanted},
+                    {name: arrays[f"{place}.unsure.{number}"] for number, name in wanted},
                     {
                         key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
                         for number, (key, names) in enumerate(there)
@@ -333,6 +343,7 @@ def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None
         for number, name in enumerate(table.scores):
             arrays[f"{place}.{number}"] = table.scores[name]
             arrays[f"{place}.missing.{number}"] = table.missing[name]
+            arrays[f"{place}.unsure.{number}"] = table.unsure[name]
         for number, found in enumerate(table.slices.values()):
             arrays[f"{place}.slice.{number}"] = found.codes
     arrays["head"] = np.array(json.dumps({"format": FORMAT, "mark": mark, "tasks": tasks}))

@@ -89,7 +89,9 @@ class SliceCodes:
 class ItemScores:
     """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan where there is none, clusters (n,).
 
-    missing (n,): no draw has a score, and one failed or was left undecided. slices: the values of the metadata keys that were asked for, a code per item. contents (n,): `content_code` of each item.
+    missing (n,): no draw has a score, and one is missing through no fault of the model. unsure (n,): a draw has a score that a careful
+    reader might argue with. slices: the values of the metadata keys that were asked for, a code per item. contents (n,):
+    `row_content` of each item.
     """
 
     keys: NDArray[np.int64]
@@ -98,6 +100,7 @@ class ItemScores:
     clustered: bool
     contents: NDArray[np.int64]
     missing: NDArray[np.bool_]
+    unsure: NDArray[np.bool_]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
 
 

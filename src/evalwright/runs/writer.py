@@ -39,7 +39,7 @@ PLAN_FILE = "plan.json"
 ABOUT = ".about"
 """The end of the name of what is known of a run while it is made."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class RunWriter:

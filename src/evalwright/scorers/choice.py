@@ -10,7 +10,7 @@ from __future__ import annotations
 from string import ascii_uppercase
 
 from evalwright.core.errors import ScoringError, check_known
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
 from evalwright.scorers.chosen import NONE_OF_THEM, NOT_EXTRACTED, SEVERAL, WEAK, extract
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
@@ -18,7 +18,7 @@ from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import said
 
 
-def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score | Undecided:
+def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
     """1.0 where the chosen option is in `sample.gold`, else 0.0; labels "correct", "incorrect", "not_attempted".
 
     normalise: by what each option's log-likelihood is divided before the highest is chosen: "none" keeps the strategy's
@@ -51,7 +51,7 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
             return Score(0.0, "incorrect", how, parts)
         if not answer.text.strip() or declining:
             return Score(0.0, "not_attempted", how, parts)
-        return Undecided(how)
+        return Score(0.0, UNREADABLE, how, parts, unsure=how)
     right = predicted in sample.gold
     score = Score(
         float(right), "correct" if right else "incorrect", f"option {_letter(predicted)}: {how}", parts

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from evalwright.core.errors import ScoringError, check_known
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.chosen import NOT_EXTRACTED, extract
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.text import mathematics
@@ -20,7 +20,7 @@ from evalwright.scorers.verdict import shortened
 _QUOTES = "\"'`*“”‘’ \t"
 
 
-def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score | Undecided:
+def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score:
     """1.0 where what the reply concludes with is a target, else 0.0.
 
     Read is what the last claim of the reply says (`scorers/text/locate.py`); without any the last line (for a number: the last number).
@@ -94,7 +94,7 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 """What a place must have to be a claim, by kind."""
 
 
-def _formula(sample: Sample, found: Said, language: str) -> Score | Undecided:
+def _formula(sample: Sample, found: Said, language: str) -> Score:
     if not any(map(str.isalnum, plain(found.raw))):
         return Score(0.0, "not_extracted", f"{found.rule}: nothing there")
     return mathematics.judge_formula(found, sample.targets, sample.input, language, form=False).outcome()

@@ -73,7 +73,7 @@ class _Sentence(NamedTuple):
     @property
     def sure(self) -> bool:
         """Whether it is decided."""
-        return self.verdict.label != "undecided"
+        return not self.verdict.unsure
 
 
 class Names:
@@ -109,7 +109,7 @@ class Names:
         denied = not self._mentions(reading) and self.cues.denies(reading.tokens, said.text)
         if verdict.label == "incorrect" and denied:
             return undecided("something is denied, and no target is named")
-        if said.marked and verdict.label != "undecided":
+        if said.marked and not verdict.unsure:
             if self._denied_in([said.after]) or last_revision(said.after) or declining_clause(said.after):
                 return undecided(f"{verdict.why}, and something else after it")
             opening = (
@@ -120,10 +120,11 @@ class Names:
             if (
                 opening is not None
                 and opening.bare
-                and opening.verdict.label not in (verdict.label, "undecided")
+                and not opening.verdict.unsure
+                and opening.verdict.label != verdict.label
             ):
                 return undecided(f"{verdict.why}, and something else at the beginning")
-        bold = said.bold[0] if verdict.label == "undecided" and len(said.bold) == 1 else ""
+        bold = said.bold[0] if verdict.unsure and len(said.bold) == 1 else ""
         if bold and self.is_target(bold) and not self._denied_in([said.text]):
             return correct(f"'{bold}' in bold is a target")
         return verdict

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
 from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
 from evalwright.scorers.text.cues import cues
@@ -409,7 +409,7 @@ def numeric(
     *,
     tolerance_absolute: float | None = None,
     tolerance_relative: float | None = None,
-) -> Score | Undecided:
+) -> Score:
     """1.0 where the answer surely gives a target number, 0.0 where it surely gives another.
 
     tolerance_absolute is in the target's unit, tolerance_relative a share of the target; the wider counts. Where neither
@@ -433,5 +433,5 @@ def numeric(
     if declined := declines(found.text):
         return not_attempted(f"gives no answer: {declined}").outcome()
     score = Numbers(goals, tolerance, sample.input, language).judge(found).outcome()
-    right = isinstance(score, Score) and score.value == 1
+    right = score.value == 1
     return with_evidence(score, answer.text, found.raw, sample.targets if right else ())

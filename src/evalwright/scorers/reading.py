@@ -48,7 +48,7 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
     given = {
         name: value
         for name, value in (options or {}).items()
-        if name not in ("undecided", "language_penalty")
+        if name not in ("unsure", "undecided", "language_penalty")
     }
     registry.check_options(kind, given)
     own = getattr(registry.get(kind), "read", None) or _READERS.get(kind)

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from evalwright import bounded
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.deprecation import warn_old_name
+from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored, Scorer
 
 ScorerFunction = Callable[..., Scored | Awaitable[Scored]]
@@ -74,24 +75,49 @@ RUN_PROGRAMS = frozenset({"unit-tests"})
 """Those of them that run programs of models."""
 
 BY_RULES = frozenset({"choice", "final-answer", "numeric", "short-answer"})
-"""Those that compare with a reference by rules, and leave undecided what a second scorer may decide by the same reference."""
+"""Those that compare with a reference by rules, and say of some readings that they are unsure, which a judge may then read by the same
+reference."""
+
+WORST: Mapping[str, float | None] = {
+    "consistency": None,
+    "grounding": None,
+    "grounding-judged": None,
+    "judge-pair": None,
+    "judge-rating": None,
+    "perplexity": None,
+    "reward": None,
+    "similarity": 0.0,
+    "words": None,
+}
+"""The value of a reply that is no answer, where it is not 0: None for no score, because the scorer is not about being right. A plug-in
+says it with `@scorer(NAME, worst=...)`."""
+
+SCORE_FAULTS = frozenset({"outcome", "stress"})
+"""Scorers that are about replies without an answer, and so are given them as empty answers."""
+JUDGE_FAILED = "judge failed"
+"""The part of a score whose judge failed, so that the rules' reading stands."""
 JUDGE = "judge"
 """The role of a judge, where a task names no other."""
 
 registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 
-def scorer(name: str) -> Callable[[Function], Function]:
+def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Function]:
     """Register a scoring function under `name`.
 
     The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model,
     `async def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its options in task
-    files. A NoScore says that the scorer has nothing to say of this answer, Undecided that its rules cannot say. Raises ConfigurationError where
-    the form does not fit. A parameter named `role` names the model it asks, one named `judges` a list of them.
+    files. A Score is the best reading, with `unsure` where a careful reader might argue; a NoScore says that the scorer has nothing
+    to say of this answer. Raises ConfigurationError where the form does not fit. A parameter named `role` names the model it asks, one
+    named `judges` a list of them.
+
+    worst: the value of a reply that is no answer through the model's own fault (cut, empty, refused): the lowest of the scorer's
+    range, or the highest where less is better; None where such a reply has no score (a length, a rate of hallucination).
     """
     registry.check_name(name)
 
     def register(function: Function) -> Function:
+        vars(function)["worst"] = worst
         registry.register(name, function)
         return function
 
@@ -130,14 +156,22 @@ def checked(
 def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None = None) -> Scorer:
     """The scorer `kind` with its options set; `name` is its column in the record (default: its kind).
 
-    The option `undecided`, which every scorer has, names the scorer that decides what this one leaves undecided: a name, or
-    `{scorer: name, option: value}`. The option `language_penalty`, too, every scorer has (`penalty.py`).
+    The option `unsure`, which every scorer has, names the scorer whose verdict replaces readings that are unsure: a name, or
+    `{scorer: name, option: value}`; up to version 1 of records it was called `undecided`. The option `language_penalty`, too, every
+    scorer has (`penalty.py`).
     """
     given = dict(options or {})
     if "language_penalty" in given:
         return _with_penalty(kind, given, given.pop("language_penalty"), name)
     if "undecided" in given:
-        return _with_second(kind, given, given.pop("undecided"), name)
+        if "unsure" in given:
+            raise ConfigurationError(
+                f"The scorer '{kind}' has both 'unsure' and its old name 'undecided'. Leave 'undecided' out."
+            )
+        warn_old_name("undecided", "unsure", "The scorer option")
+        given["unsure"] = given.pop("undecided")
+    if "unsure" in given:
+        return _with_second(kind, given, given.pop("unsure"), name)
     registry.check_options(kind, given)
     function = registry.get(kind)
     known = registry.options(kind)
@@ -160,6 +194,8 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
         roles=roles,
         able=able,
         refuse=refuse and (lambda sample: refuse(sample, full)),
+        worst=WORST.get(kind, getattr(registry.get(kind), "worst", 0.0)),
+        own_faults=kind in SCORE_FAULTS,
     )
 
 
@@ -197,36 +233,48 @@ def _alone(kind: str, options: Mapping[str, Any], sample: Sample, answer: Answer
     return outcome  # type: ignore[no-any-return]
 
 
-def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str | None) -> Scorer:
-    """The scorer `kind`, and after it the one that `then` names, as one."""
-    wanted = {"scorer": then} if isinstance(then, str) else dict(then) if isinstance(then, Mapping) else {}
-    second_kind = wanted.pop("scorer", None)
+def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name: str | None) -> Scorer:
+    """The scorer `kind`, whose unsure readings the scorer that `second_use` names reads again, as one scorer."""
+    second_options: dict[str, Any] = {}
+    if isinstance(second_use, str):
+        second_options["scorer"] = second_use
+    elif isinstance(second_use, Mapping):
+        second_options.update(second_use)
+    second_kind = second_options.pop("scorer", None)
     if not isinstance(second_kind, str):
         raise ConfigurationError(
-            f"The option 'undecided' of the scorer '{kind}' names the scorer that decides what this one cannot, such as "
-            f"{{scorer: consistency, role: judge}}, not {then!r}."
+            f"The option 'unsure' of the scorer '{kind}' names the scorer that reads again what this one is unsure of, such as "
+            f"{{scorer: judge-correct, role: judge}}, not {second_use!r}."
         )
-    first, second = bind(kind, options), bind(second_kind, wanted)
+    first, second = bind(kind, options), bind(second_kind, second_options)
 
-    async def decide(sample: Sample, answer: Answer, ask: Ask) -> Scored:
-        found = await _scored(first, sample, answer, ask)
-        if not isinstance(found, Undecided):
-            return found
-        other = await _scored(second, sample, answer, ask)
-        if not isinstance(other, Score):
-            return found
-        said = f"{second.kind}: {other.explanation or other.label}; rules: {found.explanation}"
-        return replace(other, explanation=said)
+    async def score(sample: Sample, answer: Answer, ask: Ask) -> Scored:
+        by_rules = await _scored(first, sample, answer, ask)
+        if not isinstance(by_rules, Score) or not by_rules.unsure:
+            return by_rules
+        try:
+            by_judge = await _scored(second, sample, answer, ask)
+        except RequestFailed as error:
+            if error.failure.party != "judge":
+                raise
+            return replace(
+                by_rules,
+                unsure=f"{by_rules.unsure}; the judge failed: {error.failure.message}",
+                parts={**by_rules.parts, JUDGE_FAILED: 1.0},
+            )
+        if not isinstance(by_judge, Score):
+            return by_rules
+        reasons = f"{second.kind}: {by_judge.explanation or by_judge.label}; rules: {by_rules.explanation}"
+        return replace(by_judge, explanation=reasons, parts={**by_rules.parts, **by_judge.parts})
 
-    return Scorer(
+    return replace(
+        first,
         name=name or kind,
-        kind=kind,
-        options={**options, "undecided": then},
-        function=decide,
+        options={**options, "unsure": second_use},
+        function=score,
         asks=True,
         roles=tuple(dict.fromkeys((*first.roles, *second.roles))),
         able=first.able | second.able,
-        refuse=first.refuse,
     )
 
 

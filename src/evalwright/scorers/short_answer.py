@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.clock import is_time, judge_time
 from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
@@ -34,7 +34,7 @@ _INTRODUCING = frozenset(("i", "was", "am", "asked", "the", "question", "is", "y
 Judge = Callable[[Said], Verdict]
 
 
-def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
+def short_answer(sample: Sample, answer: Answer) -> Score:
     """1.0 where the answer surely gives a target, 0.0 where it surely does not; labels "correct", "incorrect", "not_attempted".
 
     Reads `sample.targets` (the canonical form and its aliases) and the metadata `answer_type` ("name", "number", "date",
@@ -50,7 +50,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
     score = _verdict(found, sample, judge).outcome()
-    right = isinstance(score, Score) and score.value == 1
+    right = score.value == 1
     return with_evidence(score, answer.text, found.raw, sample.targets if right else ())
 
 
@@ -128,7 +128,7 @@ def _number(found: Said, numbers: Numbers, names: Names) -> Verdict:
     verdict = numbers.judge(found)
     if declined is not None:
         return declined if verdict.why == NO_NUMBER else undecided(f"{declined.why}, beside a number")
-    if verdict.label == "undecided" and verdict.why == NO_NUMBER and names.targets:
+    if verdict.unsure and verdict.why == NO_NUMBER and names.targets:
         whole = names.judge(found)  # an alias in other words, such as "half past six"
         return whole if whole.label == "correct" else verdict
     return verdict
@@ -172,7 +172,7 @@ def _unless_declined(found: Said, verdict: Verdict) -> Verdict:
     declined = _declining(found)
     if declined is None:
         return verdict
-    return declined if verdict.label == "undecided" else undecided(f"{declined.why}, beside an answer")
+    return declined if verdict.unsure else undecided(f"{declined.why}, beside an answer")
 
 
 def _strings(value: object) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Embed
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import checked
 from evalwright.scorers.similarity_guard import conflict, not_the_answer
 from evalwright.scorers.text.languages import language_of
@@ -74,7 +75,7 @@ async def similarity(
     role: str | None = None,
     measure: Measure | None = None,
     threshold: float | None = None,
-) -> Score | Undecided:
+) -> Score:
     """How alike the answer and its most similar target are, from 0 to 1; labels "similar" from `threshold` on, and "different".
 
     role: the embedder to ask; the measure is then the cosine of the vectors (below 0 counts as 0). Without one: `measure`
@@ -99,7 +100,7 @@ async def similarity(
     language = language_of(sample) or "en"
     against = [conflict(target, text, sample.input, language) for target in sample.targets]
     if (refused := not_the_answer(sample, answer)) is not None:
-        against = [(refused.explanation, isinstance(refused, Score))] * len(sample.targets)
+        against = [(refused.explanation, not refused.unsure)] * len(sample.targets)
     name = used.replace("-", "_")
     # Of targets that nothing contradicts the most similar; a contradiction counts only where it stands against all of them.
     best = max(
@@ -107,9 +108,10 @@ async def similarity(
         key=lambda place: (not against[place][0], not against[place][1], measured[place][name]),
     )
     why, certain = against[best]
+    score = _score(sample.targets[best], measured[best], used, least, why)
     if why and (not certain or sample.metadata.get("tolerance")):
-        return Undecided(f"it may not be the same: {why}")
-    return _score(sample.targets[best], measured[best], used, least, why)
+        return replace(score, unsure=f"it may not be the same: {why}")
+    return score
 
 
 def _score(target: str, parts: dict[str, float], measure: Measure, least: float, against: str) -> Score:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.short_answer import short_answer
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
@@ -22,7 +22,7 @@ _NOUNS_ARE_CAPITALISED = ("de", "lb")
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:;…\n])[\s\"'“„«(\[]*$")
 
 
-def not_the_answer(sample: Sample, answer: Answer) -> Score | Undecided | None:
+def not_the_answer(sample: Sample, answer: Answer) -> Score | None:
     """What `short-answer` says of an answer that must be exact and is not certainly right; None where it is, or need not be."""
     kind = str(sample.metadata.get("answer_type") or "")
     yes_or_no = {target.casefold().strip(" .") for target in sample.targets} <= _YES_OR_NO

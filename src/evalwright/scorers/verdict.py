@@ -1,12 +1,12 @@
-"""What a deterministic rule decided, and why."""
+"""What a deterministic rule reads in an answer, and why."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from evalwright.core.samples import Score, Undecided
+from evalwright.core.samples import Score
 
-Label = Literal["correct", "incorrect", "not_attempted", "undecided"]
+Label = Literal["correct", "incorrect", "not_attempted", "unreadable"]
 
 
 def shortened(text: str, most: int = 60) -> str:
@@ -16,33 +16,38 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 class Verdict(NamedTuple):
-    """An outcome and the words and rule that led to it."""
+    """The best reading of an answer, the words and rule that led to it, and why a careful reader might argue with it ("" if none would)."""
 
     label: Label
     why: str
+    unsure: str = ""
 
-    def outcome(self) -> Score | Undecided:
-        """1.0 for correct, else 0.0, with the label and the reason; Undecided where no rule is certain."""
-        if self.label == "undecided":
-            return Undecided(self.why)
-        return Score(1.0 if self.label == "correct" else 0.0, self.label, self.why)
+    def outcome(self) -> Score:
+        """1.0 for correct, else 0.0, with the label, the reason and the doubt."""
+        value = 1.0 if self.label == "correct" else 0.0
+        return Score(value, self.label, self.why, unsure=self.unsure)
 
 
-def correct(why: str) -> Verdict:
+def correct(why: str, unsure: str = "") -> Verdict:
     """A right answer."""
-    return Verdict("correct", why)
+    return Verdict("correct", why, unsure)
 
 
-def incorrect(why: str) -> Verdict:
+def incorrect(why: str, unsure: str = "") -> Verdict:
     """A wrong answer."""
-    return Verdict("incorrect", why)
+    return Verdict("incorrect", why, unsure)
 
 
-def not_attempted(why: str) -> Verdict:
+def not_attempted(why: str, unsure: str = "") -> Verdict:
     """No answer was given."""
-    return Verdict("not_attempted", why)
+    return Verdict("not_attempted", why, unsure)
+
+
+def unreadable(why: str, unsure: str = "") -> Verdict:
+    """Nothing can be read that could be what was asked for, which is wrong."""
+    return Verdict("unreadable", why, unsure)
 
 
 def undecided(why: str) -> Verdict:
-    """A reader might argue."""
-    return Verdict("undecided", why)
+    """Wrong, as far as can be read."""
+    return Verdict("incorrect", why, why)

@@ -58,7 +58,7 @@ def raw_agreement(ratings: npt.ArrayLike, *, clusters: Clusters = None, level: f
     """
     table = read_ratings(ratings, clusters)
     shares = _pair_shares(table.counts)
-    return mean_interval(shares, clusters=table.codes, n_failed=table.n_left_out, level=level)
+    return mean_interval(shares, clusters=table.codes, n_missing=table.n_left_out, level=level)
 
 
 def cohen_kappa(
@@ -369,7 +369,7 @@ def _figures(table: Ratings, pairs: list[tuple[int, int]], level: float) -> tupl
         expected = (1 - (used**2).sum(axis=-1)) * 2 * total / np.maximum(2 * total - 1, 1)
         return one_minus(differing, expected)
 
-    raw = mean_interval(shares, clusters=table.codes, n_failed=table.n_left_out, level=level)
+    raw = mean_interval(shares, clusters=table.codes, n_missing=table.n_left_out, level=level)
     made = [interval_of(table, cells, form, level, steady=form is ac1) for form in (kappa, ac1, alpha)]
     return AgreementFigures(raw, *made), shares
 

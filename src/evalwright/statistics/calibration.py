@@ -70,7 +70,7 @@ class CalibrationError(Plain):
     miscalibrated: bool
     overconfidence: float
     n: int
-    n_failed: int
+    n_missing: int
     n_clusters: int | None
     bins: int
     standard_error: float | None
@@ -109,7 +109,7 @@ def brier_score(
     """
     answers = read_answers(confidence, right, clusters)
     losses = (answers.confidence - answers.right) ** 2
-    score = mean_interval(losses, clusters=answers.codes, n_failed=answers.n_left_out, level=level)
+    score = mean_interval(losses, clusters=answers.codes, n_missing=answers.n_left_out, level=level)
     if answers.n == 0:
         return BrierScore(score, math.nan, math.nan, math.nan, math.nan, 0)
     rows = equal_mass_bins(answers.confidence, bins)
@@ -164,7 +164,7 @@ def calibration_error(
         miscalibrated=raw > limit and (answers.codes is None or low > 0),
         overconfidence=float(gaps.sum()),
         n=answers.n,
-        n_failed=answers.n_left_out,
+        n_missing=answers.n_left_out,
         n_clusters=answers.n_clusters,
         bins=len(sizes),
         standard_error=error,

@@ -15,12 +15,13 @@ NOTHING_SCORED = "no interval: nothing was scored"
 class Estimate(Plain):
     """A point estimate with its interval.
 
-    `n` counts scored items (never draws) and `n_failed` the items without a score, which are not part of `value`.
+    `n` counts scored items (never draws) and `n_missing` the items without a score through no fault of the model, which are not part
+    of `value`. `n_unsure` of the scored items have a score that a careful reader might argue with; `unsure_range` is what the value
+    would be if all of these were at the worst, and at the best (None where nothing is unsure or the range is not known).
     `n_clusters` is None where every item stands alone. `standard_error` is None where the data show none (fewer
     than two units, or no spread at all), because 0 would claim a certainty that is not there. `bounds` hold the
     value at `level` whatever the missing items would have scored: (low end of the interval if all of them were at the worst,
     high end if all were at the best); None where nothing is missing or where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
-    `n_undecided` items have an answer that rules could not decide; the bounds cover them as they cover what failed.
     `degrees_of_freedom` are those of the standard error, and `effective_clusters` how many clusters of one size the data are worth,
     both None where items stand alone.
     """
@@ -30,36 +31,38 @@ class Estimate(Plain):
     high: float
     level: float
     n: int
-    n_failed: int
+    n_missing: int
     n_clusters: int | None
     standard_error: float | None
     method: str
     bounds: tuple[float, float] | None = None
-    n_undecided: int = 0
+    n_unsure: int = 0
     degrees_of_freedom: float | None = None
     effective_clusters: float | None = None
+    unsure_range: tuple[float, float] | None = None
 
     @classmethod
     def none(
-        cls, method: str, n_failed: int = 0, *, level: float = 0.95, n: int = 0, n_clusters: int | None = None
+        cls,
+        method: str,
+        n_missing: int = 0,
+        *,
+        level: float = 0.95,
+        n: int = 0,
+        n_clusters: int | None = None,
     ) -> Estimate:
         """No number. method: why."""
         nan = math.nan
-        return cls(nan, nan, nan, level, n, n_failed, n_clusters, None, method)
+        return cls(nan, nan, nan, level, n, n_missing, n_clusters, None, method)
 
     @property
     def n_units(self) -> int:
         """Independent units: clusters where there are any, else items."""
         return self.n if self.n_clusters is None else self.n_clusters
 
-    @property
-    def n_missing(self) -> int:
-        """The items without a score, whether they failed or are undecided."""
-        return self.n_failed + self.n_undecided
-
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON-ready values, without those that say nothing here."""
-        names = ("n_undecided", "degrees_of_freedom", "effective_clusters")
+        names = ("n_unsure", "unsure_range", "degrees_of_freedom", "effective_clusters")
         return plain_fields(self, [name for name in names if not getattr(self, name)])
 
 

@@ -45,25 +45,25 @@ def mean_interval(
     values: npt.ArrayLike,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> Estimate:
     """The mean of scores with the interval that suits them (the table at the top of this module).
 
     `values`: (n,) scores, or (n, draws) where the item means are the units; nan = missing. An item with no score at
-    all counts as failed, in addition to `n_failed` of which nothing is known, not even a cluster. `clusters`: (n,) integers; items that share one are not
+    all counts as failed, in addition to `n_missing` of which nothing is known, not even a cluster. `clusters`: (n,) integers; items that share one are not
     independent. `value_range`: the least and greatest score that an item can get, None if it is not limited; then
     there are no bounds, and no interval where the scores show no spread (nan).
 
     `bounds` hold the mean whatever the failed items would have scored: from the low end of the interval if all of them were at
     the bottom of the range to the high end if all were at the top.
 
-    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_failed`, or a level outside (0, 1).
+    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_missing`, or a level outside (0, 1).
     """
     check_level(level)
-    if n_failed < 0:
-        raise ValueError(f"n_failed must not be negative, but is {n_failed}")
+    if n_missing < 0:
+        raise ValueError(f"n_missing must not be negative, but is {n_missing}")
     units = item_units(values, clusters)
     value = float(units.means.mean()) if units.n else math.nan
     if value_range is not None:
@@ -71,7 +71,7 @@ def mean_interval(
         value = min(max(value, value_range[0]), value_range[1]) if units.n else value
     spread = standard_error(units.means, units.codes, units.n_clusters)
     low, high, error, method = _interval(units, value, spread, value_range, level)
-    failed = n_failed + units.n_left_out
+    failed = n_missing + units.n_left_out
     clustered = units.codes is not None and units.size > 1
     estimate = Estimate(
         value=value,
@@ -79,7 +79,7 @@ def mean_interval(
         high=max(high, value),
         level=level,
         n=units.n,
-        n_failed=failed,
+        n_missing=failed,
         n_clusters=units.n_clusters,
         standard_error=error,
         method=method,
@@ -88,7 +88,7 @@ def mean_interval(
     )
     if not failed or value_range is None:
         return estimate
-    values, clusters = _with_failed(values, clusters, n_failed)
+    values, clusters = _with_failed(values, clusters, n_missing)
     worst, best = (
         mean_interval(filled(values, end), clusters=clusters, value_range=value_range, level=level)
         for end in value_range
@@ -103,15 +103,15 @@ def filled(values: npt.ArrayLike, end: float) -> F64:
     return np.where(np.isnan(scores).all(axis=1, keepdims=True), end, scores)
 
 
-def _with_failed(values: npt.ArrayLike, clusters: Clusters, n_failed: int) -> tuple[F64, Clusters]:
-    """Scores and clusters with `n_failed` items more that have no score, each alone."""
+def _with_failed(values: npt.ArrayLike, clusters: Clusters, n_missing: int) -> tuple[F64, Clusters]:
+    """Scores and clusters with `n_missing` items more that have no score, each alone."""
     scores = score_matrix(values)
-    if not n_failed:
+    if not n_missing:
         return scores, clusters
-    scores = np.concatenate([scores, np.full((n_failed, max(scores.shape[1], 1)), np.nan)])
+    scores = np.concatenate([scores, np.full((n_missing, max(scores.shape[1], 1)), np.nan)])
     if clusters is not None:
         ids = np.unique(np.asarray(clusters), return_inverse=True)[1]
-        clusters = np.concatenate([ids, len(ids) + np.arange(n_failed)])
+        clusters = np.concatenate([ids, len(ids) + np.arange(n_missing)])
     return scores, clusters
 
 

@@ -76,7 +76,7 @@ class LengthProbe(Plain):
 
     effects: tuple[Effect, ...]
     n: int
-    n_failed: int
+    n_missing: int
     n_clusters: int | None
     level: float
     method: str
@@ -114,12 +114,12 @@ def swap_consistency(
     consistently names each place once and says nothing). Raises ValueError for other values.
     """
     forth, back = _verdicts(a_first, "a_first", ties=True), _verdicts(b_first, "b_first", ties=True)
-    forth, back, codes, n_failed = _complete(forth, back, clusters)
+    forth, back, codes, n_missing = _complete(forth, back, clusters)
     consistency = mean_interval(
-        (forth == back).astype(np.float64), clusters=codes, n_failed=n_failed, level=level
+        (forth == back).astype(np.float64), clusters=codes, n_missing=n_missing, level=level
     )
     places = np.column_stack([np.where(forth == 0.5, np.nan, forth), np.where(back == 0.5, np.nan, 1 - back)])
-    first_rate = mean_interval(places, clusters=codes, n_failed=n_failed, level=level)
+    first_rate = mean_interval(places, clusters=codes, n_missing=n_missing, level=level)
     place = forth - back  # 1: the first place twice, -1: the second twice, halves with a tie
     first, second = int(np.count_nonzero(place > 0)), int(np.count_nonzero(place < 0))
     found = compare_paired(place > 0, place < 0, clusters=codes, level=level)

@@ -84,12 +84,12 @@ def macro_average(
         high=high,
         level=level,
         n=sum(part.n for part in parts),
-        n_failed=sum(part.n_failed for part in parts),
+        n_missing=sum(part.n_missing for part in parts),
         n_clusters=_clusters(parts, units),
         standard_error=mean.standard_error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
         bounds=_bounds(parts, share, rho, ranges),
-        n_undecided=sum(part.n_undecided for part in parts),
+        n_unsure=sum(part.n_unsure for part in parts),
     )
 
 

@@ -42,7 +42,7 @@ def of_sums(
     statistic: Statistic,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     level: float = 0.95,
     seed: int = 0,
     scale: float = 1.0,
@@ -61,7 +61,7 @@ def of_sums(
         raise ValueError("parts must be a table of finite numbers (items, parts)")
     n, nan = len(table), math.nan
     if not n:
-        return Estimate.none(NOTHING_SCORED, n_failed, level=level)
+        return Estimate.none(NOTHING_SCORED, n_missing, level=level)
     totals, n_clusters, unit = _unit_totals(table, clusters)
     value = float(statistic(table.sum(axis=0)))
     size = len(totals) if worth is None else worth
@@ -80,7 +80,7 @@ def of_sums(
         if error is None:
             low, high = alike_interval(value, size, (min(value, 0.0), max(value, scale)), level)
             method = f"rule of three ({unit} alike, n = {size})"
-    return Estimate(value, low, high, level, n, n_failed, n_clusters, error, method)
+    return Estimate(value, low, high, level, n, n_missing, n_clusters, error, method)
 
 
 def _unit_totals(parts: F64, clusters: Clusters) -> tuple[F64, int | None, str]:
@@ -100,17 +100,17 @@ def pooled_share(
     total: npt.ArrayLike,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
     """sum(right) / sum(total) over items, in [0, 1]; nan where there is nothing to share.
 
-    right, total: (n,) counts or mean counts, 0 <= right <= total. clusters: (n,) integers. n_failed: items that are in neither; what
+    right, total: (n,) counts or mean counts, 0 <= right <= total. clusters: (n,) integers. n_missing: items that are in neither; what
     they would have held is not known, so there are no bounds. Raises ValueError for arrays that do not fit.
     """
     parts = _count_table((right, total), ("right", "total"))
-    return _pooled(parts, _share, clusters, n_failed, level, seed)
+    return _pooled(parts, _share, clusters, n_missing, level, seed)
 
 
 def pooled_f1(
@@ -120,7 +120,7 @@ def pooled_f1(
     claims: npt.ArrayLike,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
@@ -132,7 +132,7 @@ def pooled_f1(
     parts = _count_table(
         (supporting, cited, supported, claims), ("supporting", "cited", "supported", "claims")
     )
-    return _pooled(parts, f1_of_sums, clusters, n_failed, level, seed)
+    return _pooled(parts, f1_of_sums, clusters, n_missing, level, seed)
 
 
 def _share(sums: F64) -> F64:
@@ -167,18 +167,18 @@ def _count_table(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> 
 
 
 def _pooled(
-    parts: F64, statistic: Statistic, clusters: Clusters, n_failed: int, level: float, seed: int
+    parts: F64, statistic: Statistic, clusters: Clusters, n_missing: int, level: float, seed: int
 ) -> Estimate:
     check_level(level)
-    if n_failed < 0:
-        raise ValueError(f"n_failed must not be negative, but is {n_failed}")
+    if n_missing < 0:
+        raise ValueError(f"n_missing must not be negative, but is {n_missing}")
     totals, n_clusters, unit = _unit_totals(parts, clusters)
     sums = parts.sum(axis=0)
     # Units that hold nothing at all carry no information about a share.
     holding = totals[totals[:, 1::2].any(axis=1)]
     if not len(holding):
         none = "no number: there is nothing to share"
-        return Estimate.none(none, n_failed, level=level, n=len(parts), n_clusters=n_clusters)
+        return Estimate.none(none, n_missing, level=level, n=len(parts), n_clusters=n_clusters)
     value = float(statistic(sums))
     low, high, error, method = share_interval(
         holding,
@@ -191,7 +191,7 @@ def _pooled(
         unit=unit,
         prefix=f"pooled over {unit}: ",
     )
-    return Estimate(value, low, high, level, len(parts), n_failed, n_clusters, error, method)
+    return Estimate(value, low, high, level, len(parts), n_missing, n_clusters, error, method)
 
 
 # -- attempts ------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def attempted_accuracy(
     attempted: npt.ArrayLike,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
     """The share of right answers among attempted ones.
@@ -213,12 +213,12 @@ def attempted_accuracy(
     right answers that were not attempted.
     """
     check_level(level)
-    good, tried, ids, n_missing = _read_attempts(right, attempted, clusters)
-    failed = n_failed + n_missing
+    good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
+    failed = n_missing + n_unread
     if good.shape[1] == 1:
         kept = tried[:, 0] > 0
         return mean_interval(
-            good[kept, 0], clusters=None if ids is None else ids[kept], n_failed=failed, level=level
+            good[kept, 0], clusters=None if ids is None else ids[kept], n_missing=failed, level=level
         )
     sums, sizes = np.nansum(good, axis=1), np.nansum(tried, axis=1)
     kept = sizes > 0
@@ -235,7 +235,7 @@ def attempted_f(
     attempted: npt.ArrayLike,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
     """SimpleQA's F: the harmonic mean of the share that is right and the share of attempted answers that is right.
@@ -244,8 +244,8 @@ def attempted_f(
     attempted, and wrong or right.
     """
     check_level(level)
-    good, tried, ids, n_missing = _read_attempts(right, attempted, clusters)
-    failed = n_failed + n_missing
+    good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
+    failed = n_missing + n_unread
     there = ~np.isnan(good)
     draws = there.sum(axis=1)
     # Means over draws: an item counts the same, however many of its draws came back.
@@ -327,17 +327,17 @@ def perplexity(
     counts: npt.ArrayLike,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
     """exp(-sum of log-likelihoods / sum of counts): per token, word or byte, by what `counts` counts.
 
-    `log_likelihoods`: (n,) natural logarithms, one a document, nan = failed (added to `n_failed`); `counts`: (n,)
+    `log_likelihoods`: (n,) natural logarithms, one a document, nan = failed (added to `n_missing`); `counts`: (n,)
     tokens, words or bytes of each. The interval is t on the log scale, so it is not symmetric. There are no
     bounds: what failed could have been arbitrarily bad. A document of probability 0 makes the perplexity infinite.
     Raises ValueError for wrong shapes, negative counts, or documents that count nothing at all.
     """
-    found = _log_ratio(log_likelihoods, counts, clusters, n_failed, level)
+    found = _log_ratio(log_likelihoods, counts, clusters, n_missing, level)
     value, low, high = _exp(found.value), _exp(found.low), _exp(found.high)
     error = None if found.standard_error is None else value * found.standard_error
     return replace(found, value=value, low=low, high=high, standard_error=error)
@@ -348,26 +348,26 @@ def bits_per_byte(
     byte_counts: npt.ArrayLike,
     *,
     clusters: Clusters = None,
-    n_failed: int = 0,
+    n_missing: int = 0,
     level: float = 0.95,
 ) -> Estimate:
     """-sum of log-likelihoods / (sum of UTF-8 bytes x ln 2), comparable across tokenizers.
 
     Arguments and errors as for `perplexity`.
     """
-    found = _log_ratio(log_likelihoods, byte_counts, clusters, n_failed, level)
+    found = _log_ratio(log_likelihoods, byte_counts, clusters, n_missing, level)
     error = None if found.standard_error is None else found.standard_error * _BITS
     value, low, high = found.value * _BITS, found.low * _BITS, found.high * _BITS
     return replace(found, value=value, low=low, high=high, standard_error=error)
 
 
 def _log_ratio(
-    log_likelihoods: npt.ArrayLike, counts: npt.ArrayLike, clusters: Clusters, n_failed: int, level: float
+    log_likelihoods: npt.ArrayLike, counts: npt.ArrayLike, clusters: Clusters, n_missing: int, level: float
 ) -> Estimate:
     """r = -sum(ll) / sum(count) with its interval, all on the scale of natural logarithms."""
     check_level(level)
-    if n_failed < 0:
-        raise ValueError(f"n_failed must not be negative, but is {n_failed}")
+    if n_missing < 0:
+        raise ValueError(f"n_missing must not be negative, but is {n_missing}")
     likelihoods = np.asarray(log_likelihoods, dtype=np.float64)
     lengths = np.asarray(counts, dtype=np.float64)
     if likelihoods.ndim != 1 or likelihoods.shape != lengths.shape:
@@ -381,7 +381,7 @@ def _log_ratio(
         raise ValueError("counts must be finite and not negative")
     if len(lengths) and not lengths.sum() > 0:
         raise ValueError("the documents have no tokens, words or bytes at all, so there is no perplexity")
-    failed = n_failed + int(len(there) - len(lengths))
+    failed = n_missing + int(len(there) - len(lengths))
     if not len(lengths):
         return Estimate.none(NOTHING_SCORED, failed, level=level)
     codes, n_clusters = kept_codes(clusters, there)

@@ -98,15 +98,15 @@ def compare_unpaired(
     check_level(level)
     one, two, tested = _tested((a, clusters_a), (b, clusters_b), level, value_range)
     worst_low = worst_high = math.nan
-    if (one.n_failed or two.n_failed) and one.n and two.n:
+    if (one.n_missing or two.n_missing) and one.n and two.n:
         worst = _worst_case(tested, (a, clusters_a), (b, clusters_b), level, value_range)
         worst_low, worst_high = worst.low, worst.high
         tested = worst if missing_policy == "worst-case" else tested
     return UnpairedComparison(
         n_a=one.n,
         n_b=two.n,
-        n_missing_a=one.n_failed,
-        n_missing_b=two.n_failed,
+        n_missing_a=one.n_missing,
+        n_missing_b=two.n_missing,
         mean_a=one.value,
         mean_b=two.value,
         difference=one.value - two.value,

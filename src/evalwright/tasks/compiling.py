@@ -77,6 +77,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
             )
         ),
         score_as_empty=tuple(file.score_as_empty or ()),
+        no_answer=file.no_answer,
         metadata=plain(file.metadata),
         definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),
         source=str(document.files[0]) if document.files else "",

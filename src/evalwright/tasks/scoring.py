@@ -52,13 +52,18 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
 
 
 def with_second(scorers: Sequence[Scorer], second: Mapping[str, Any]) -> tuple[Scorer, ...]:
-    """Scorers with a second one for what their rules leave undecided, where they name none themselves. Raises ConfigurationError."""
-    from evalwright.scorers.registry import BY_RULES, bind
+    """Scorers with a second one for what their rules are unsure of, where they name none themselves. Raises ConfigurationError."""
+    from evalwright.scorers.registry import BY_RULES
 
-    return tuple(
-        bind(one.kind, {"undecided": dict(second), **one.options}, one.name) if one.kind in BY_RULES else one
-        for one in scorers
-    )
+    return tuple(_with_judge(one, second) if one.kind in BY_RULES else one for one in scorers)
+
+
+def _with_judge(scorer: Scorer, second: Mapping[str, Any]) -> Scorer:
+    from evalwright.scorers.registry import bind
+
+    if not {"unsure", "undecided"}.isdisjoint(scorer.options):
+        return bind(scorer.kind, scorer.options, scorer.name)
+    return bind(scorer.kind, {"unsure": dict(second), **scorer.options}, scorer.name)
 
 
 def decided_by(task: Task, second: Mapping[str, Any]) -> Task:

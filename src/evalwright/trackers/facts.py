@@ -67,7 +67,7 @@ def _numbers(run: Run) -> Iterator[tuple[str, float]]:
                 # Two levels, never more: some stores keep them as folders and files.
                 yield f"{place.replace('/', '.')}/{metric.label.replace('/', '.')}{end}", value
     for task in run.tasks:
-        for what in ("samples", "failed", "undecided"):
+        for what in ("samples", "missing", "unsure"):
             yield f"{task.name.replace('/', '.')}/{what}", getattr(task, f"n_{what}")
 
 

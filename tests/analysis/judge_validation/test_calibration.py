@@ -106,7 +106,7 @@ def test_what_failed_and_what_is_undecided_are_counted_apart_and_full_labels_lea
     _, sheet = drawn(run, 40)
     found = calibrate_judge(run, [labelled(sheet, lambda row: "1" if row["answer"] == "7" else "0")])
     own = found.as_dict()["judge"]
-    assert (own["n"], own["n_failed"], own["n_undecided"]) == (40, 2, 3)
+    assert (own["n"], own["n_missing"], own["n_unsure"]) == (40, 2, 3)
     assert "beside the labelled" in found.unknown["rogan_gladen"]
     assert "judged nothing" not in found.unknown["rogan_gladen"]
 
@@ -184,7 +184,7 @@ def test_unlabelled_rows_are_counted_and_few_labels_warned_of(tmp_path: Path) ->
     assert any(
         "2 answers could not be drawn" in note for note in calibration_document(found).words()["notes"]
     )
-    assert found.judge.n_failed == 2
+    assert found.judge.n_missing == 2
 
 
 def test_a_judge_that_likes_length_and_wavers() -> None:

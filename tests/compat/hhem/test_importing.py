@@ -53,18 +53,18 @@ def test_rows_are_what_became_of_them(tmp_path: Path) -> None:
     assert rows[5]["metadata"]["recorded"] == PLACEHOLDERS[0]
     assert "answer" not in rows[5] and rows[4]["answer"] == REFUSAL
     (task,) = run.tasks
-    assert (task.n_samples, task.n_failed, task.failures) == (7, 1, {"request failed": 1})
+    assert (task.n_samples, task.n_missing, task.failures) == (7, 1, {"request failed": 1})
     assert three(run) == (25.0, 57.1, 15.0)
     by_label = {metric.label: metric.estimate for metric in task.metrics}
     main = by_label["hallucination-rate"]
-    assert (main.n, main.n_failed) == (4, 1)
+    assert (main.n, main.n_missing) == (4, 1)
     assert main.low < 0.25 < main.high
     assert main.bounds is not None and list(main.bounds) == pytest.approx([wilson(1, 5)[0], wilson(2, 5)[1]])
     consistent = by_label["factual-consistency-rate"]
     assert (consistent.value, consistent.low, consistent.high) == (0.75, 1 - main.high, 1 - main.low)
     replies = by_label["answer-rate-of-replies"]
     assert replies.value == pytest.approx(4 / 6)
-    assert (replies.n, replies.n_failed) == (6, 1)
+    assert (replies.n, replies.n_missing) == (6, 1)
     assert run.model == "acme/one"
     assert run.data["started"] == "2026-01-02T00:00:00+00:00"
     assert about(run)["judge"] == "HHEM-2.3-API"

@@ -138,7 +138,7 @@ def test_the_signatures_are_those_of_hret() -> None:
 
 def test_a_result_is_a_view_of_a_run() -> None:
     result = run()
-    assert result["metrics"]["accuracy"] == 1.0 and result.info["n_failed"] == 0
+    assert result["metrics"]["accuracy"] == 1.0 and result.info["n_missing"] == 0
     assert result.run is not None
     result.run.verify()
     assert result.info["subset_metrics"]["짝"]["accuracy"] == 1.0
@@ -158,7 +158,7 @@ def test_what_a_plug_in_returns_is_matched_back(how: str) -> None:
 def test_defect_17_and_25_a_missing_reply_fails_its_sample_alone(how: str, failed: int) -> None:
     result = run(how)
     assert result.metrics["accuracy"] == 1.0
-    assert result.metrics["n_failed"] == result.info["n_failed"] == failed
+    assert result.metrics["n_missing"] == result.info["n_missing"] == failed
     assert all(row["error"] for row in result.samples[:failed])
 
 
@@ -286,7 +286,7 @@ def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> No
         found = hret.compare_models({"a": right, "b": wrong}, dataset="rows", language_penalize=False)
         assert found["a"].metrics["accuracy"] == 1.0 and found["b"].metrics == {
             "accuracy": 0.0,
-            "n_failed": 1,
+            "n_missing": 1,
         }
 
         @hret.evaluate(dataset="rows", model="huggingface", language_penalize=False)
@@ -346,11 +346,11 @@ def test_what_rules_leave_undecided_is_in_the_result_and_a_metric_of_nothing_is_
             return [{**one, "prediction": said[one["input"]]} for one in inputs]
 
     result = run(model="said", model_params={}, dataset_params={"rows": rows})
-    assert result.metrics == {"accuracy": 1.0, "n_undecided": 1}
+    assert result.metrics == {"accuracy": 1.0, "n_unsure": 1}
     assert result.info["counts"] == {"accuracy": 1} and result.info["bounds"]["accuracy"][0] < 0.5
     assert "undecided" not in result.samples[0] and result.samples[1]["undecided"]
     result = run(model="said", model_params={}, dataset_params={"rows": rows[1:]})
-    assert result.metrics == {"accuracy": None, "n_undecided": 1}
+    assert result.metrics == {"accuracy": None, "n_unsure": 1}
     assert "not known" in str(result.analysis_report())
 
 
@@ -614,7 +614,7 @@ def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdic
     said = {"input": "a", "prediction": "Score: 4"}
     grade = saved("grades", "llm_judge", {"average_judge_score": 4.0}, {**said, "judge_score": 4.0}, said)
     assert (grade.label, grade.estimate.value) == ("average_judge_score", 4.0)
-    assert (grade.estimate.n, grade.estimate.n_failed, grade.estimate.bounds) == (1, 1, (1.0, 5.0))
+    assert (grade.estimate.n, grade.estimate.n_missing, grade.estimate.bounds) == (1, 1, (1.0, 5.0))
     options = {"input": "a", "reference": "y", "options": ["x", "y"], "prediction": "z"}
     right, wrong = ({**options, "logits": {"option_log_probs": values}} for values in ([-2, -1], [-1, -2]))
     assert saved("options", "log_likelihood", {"accuracy": 0.5}, right, wrong).estimate.value == 0.5

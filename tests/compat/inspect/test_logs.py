@@ -139,7 +139,7 @@ def test_what_failed_and_what_was_cut_short(tmp_path: Path) -> None:
     failure = records(run)["2", 0].failure
     assert failure is not None
     assert (failure.kind, failure.party) == ("RuntimeError", "task")
-    assert run.tasks[0].n_failed == 1
+    assert run.tasks[0].n_missing == 1
     cancelled = imported("cancelled.eval", tmp_path)
     assert "Its status is 'cancelled', with 4 of 6 samples." in notes(cancelled)
     assert numbers(cancelled) == {"accuracy": 0.666667}

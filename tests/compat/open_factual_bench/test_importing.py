@@ -113,7 +113,7 @@ def test_published_without_questions_is_what_was_recorded() -> None:
     short, stress = run.tasks
     assert (short.name, stress.name) == (TASK, STRESS_TASK)
     accuracy = short.metrics[0].estimate
-    assert (accuracy.value, accuracy.n, short.n_failed) == (0.75, 4, 0)
+    assert (accuracy.value, accuracy.n, short.n_missing) == (0.75, 4, 0)
     assert {one.label: one.estimate.value for one in stress.metrics} == {
         "handled": 0.5, "hallucinated": 0.5, "unclear": 0.0,
     }  # fmt: skip
@@ -137,7 +137,7 @@ def test_corrected_says_row_by_row_what_differs() -> None:
     assert differing["days_1"]["why"]
     assert {"chem_1", "sea_1", "open_1"}.isdisjoint(differing)
     if "stress" not in registry.names():
-        assert run.tasks[1].n_failed == 2
+        assert run.tasks[1].n_missing == 2
 
 
 def test_published_with_questions_counts_by_the_arithmetic_and_says_what_the_file_had_otherwise() -> None:

@@ -91,7 +91,7 @@ def task(
     kind, scale = ("mean", 100) if published else ("accuracy", 1)
     metric = {
         "label": "normalized_accuracy", "kind": kind, "scorer": "sea-helm", "value": None if value is None else value * scale, "n": 10,
-        "n_failed": 0, "method": "", "low": None, "high": None, "level": 0.95, "n_clusters": None, "standard_error": None,
+        "n_missing": 0, "method": "", "low": None, "high": None, "level": 0.95, "n_clusters": None, "standard_error": None,
         "bounds": None, "lower_is_better": False,
     }  # fmt: skip
     definition = {
@@ -160,7 +160,7 @@ def test_a_task_without_a_number_is_missing_and_not_zero() -> None:
 def test_published_totals() -> None:
     """SEA-HELM's own: a failed task counts as 0, the SEA average is over the languages that are there."""
     records = [task(*one, published=True) for one in TASKS]
-    records[1]["metrics"][0] |= {"value": 0.0, "method": "failed, published as 0: zip()", "n_failed": 10}
+    records[1]["metrics"][0] |= {"value": 0.0, "method": "failed, published as 0: zip()", "n_missing": 10}
     found = by_label(dialect_groups(records))
     published = {label: group.averages[0].published for label, group in found.items()}
     assert {label: one and one.value for label, one in published.items()} == pytest.approx({

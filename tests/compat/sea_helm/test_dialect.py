@@ -198,7 +198,7 @@ def test_published_a_task_that_its_own_code_fails_on_fails_with_the_published_ze
     with pytest.raises(RequestFailed, match=r"TypeError\. The published number is 0"):
         _asked(task, [Response(text="x")])
     run = evaluate(task, ScriptedModel("A"))[0]
-    assert run.n_failed == 4
+    assert run.n_missing == 4
     assert run.data["tasks"][0]["metrics"][0]["value"] == 0.0
     said = unscored_sentences([run])
     assert "--scoring corrected" in said and "same command" not in said
@@ -427,7 +427,7 @@ def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
     assert main([*run, "sea-helm:both/id"]) == 1
     data = json.loads((own_folder / "runs" / "r" / "run.json").read_text())
     found = {task["name"]: task for task in data["tasks"]}
-    assert (found["sea-helm:colours/id"]["n_samples"], found["sea-helm:colours/id"]["n_failed"]) == (4, 0)
+    assert (found["sea-helm:colours/id"]["n_samples"], found["sea-helm:colours/id"]["n_missing"]) == (4, 0)
     lost = found["sea-helm:qa-mc/id"]
     assert (lost["n_samples"], lost["failures"]) == (1, {"no data": 1})
     assert (lost["metrics"][0]["label"], lost["metrics"][0]["value"]) == ("normalized_accuracy", None)

@@ -33,7 +33,7 @@ def test_numbered_runs_are_repeats_of_one_run() -> None:
     assert run.model == "acme/tiny"
     assert [task.name for task in run.tasks] == [ID, TL, SHAPES]
     first = run.task(ID)
-    assert (first.n_samples, first.n_failed) == (6, 0)
+    assert (first.n_samples, first.n_missing) == (6, 0)
     # (100 + 100 * (2 * 2/3 - 1)) / 2, as SEA-HELM recorded them
     assert first.metrics[0].estimate.value == pytest.approx((100 + 100 / 3) / 2)
     assert run.data["tasks"][0]["draws"] == 2
@@ -70,16 +70,16 @@ def test_what_raised_and_what_had_no_reply_has_failed() -> None:
     write_results(Path("out"), "acme/tiny", ["AAB-AB"], raised=[0])
     ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
     shapes, colours = run.task(SHAPES), run.task(ID)
-    assert shapes.n_failed == 6
+    assert shapes.n_missing == 6
     assert shapes.failures == {"SEA-HELM's own code raised": 5, "request failed": 1}
     assert shapes.metrics[0].estimate.value == 0
     assert shapes.metrics[0].estimate.method.startswith("failed, published as 0")
-    assert (colours.n_failed, colours.failures) == (1, {"request failed": 1})
+    assert (colours.n_missing, colours.failures) == (1, {"request failed": 1})
     assert any("SEA-HELM's code raised" in note for note in run.data["configuration"]["imported"]["notes"])
     # Its answers are there, so ours can score them, by the rows of the folder.
     root = write_tree(Path("tree"))
     ((again,), _) = import_sea_helm(Path("out"), Path("ours"), scoring="corrected", task_root=root)
-    assert again.task(SHAPES).n_failed == 1
+    assert again.task(SHAPES).n_missing == 1
     assert again.task(SHAPES).metrics[0].estimate.low < again.task(SHAPES).metrics[0].estimate.value
 
 
@@ -87,9 +87,9 @@ def test_a_task_of_which_nothing_came_has_failed() -> None:
     write_results(Path("out"), "acme/tiny", ["AABBAB"], raised=[0])
     next(Path("out").rglob("*_shapes_id_turn1_batch_response.jsonl")).unlink()
     ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
-    assert (run.task(SHAPES).n_samples, run.task(SHAPES).n_failed) == (1, 1)
+    assert (run.task(SHAPES).n_samples, run.task(SHAPES).n_missing) == (1, 1)
     ((run,), _) = import_sea_helm(Path("out"), Path("known"), task_root=write_tree(Path("tree")))
-    assert (run.task(SHAPES).n_samples, run.task(SHAPES).n_failed) == (6, 6)
+    assert (run.task(SHAPES).n_samples, run.task(SHAPES).n_missing) == (6, 6)
 
 
 def test_models_of_two_organisations_are_kept_apart(capsys: pytest.CaptureFixture[str]) -> None:

@@ -405,7 +405,7 @@ def test_a_run_with_a_flaky_judge_is_killed_and_resumed(tmp_path: Path) -> None:
     metrics = {name: {one["label"]: one for one in task["metrics"]} for name, task in found.items()}
     assert metrics["sea-helm:pairs/id"]["weighted_win_rate"]["value"] == 1.0
     criteria = metrics["sea-helm:criteria/id"]["average_criteria_score"]
-    assert (criteria["value"], criteria["n"], criteria["n_failed"]) == (0.5, 5, 1)
+    assert (criteria["value"], criteria["n"], criteria["n_missing"]) == (0.5, 5, 1)
     failed = [one["score_failures"] for one in records(tmp_path / "runs" / "r") if one.get("score_failures")]
     assert [one["sea-helm"]["party"] for one in failed] == ["judge"]
 

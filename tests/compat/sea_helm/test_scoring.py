@@ -66,7 +66,7 @@ def test_golden_metrics() -> None:
                 name,
             )
         if "exception" in line:
-            assert record["metrics"][0]["n_failed"] == len(rows)
+            assert record["metrics"][0]["n_missing"] == len(rows)
             assert "failed, published as 0" in record["metrics"][0]["method"]
             continue
         for row, score in zip(rows, scores, strict=True):
@@ -326,15 +326,15 @@ def test_what_raises_is_a_failed_task() -> None:
     right = f"{search}<Solution>\n1 + 2 = 3\n3 + 3 = 6\n6 + 4 = 10\n</Solution>"
     wrong = f"{search}<Solution>\na + 2 = 3\n3 + 3 = 6\n6 + 4 = 10\n</Solution>"
     record, scores = scored(sea_task(*COUNTDOWN, published=True), rows, [right, wrong])
-    assert record["n_failed"] == 1 and scores[1] is None
+    assert record["n_missing"] == 1 and scores[1] is None
     assert numbers(record)["normalized_accuracy"] == 0 and "NameError" in record["metrics"][0]["method"]
     assert numbers(record)["accuracy"] is None
     record, scores = scored(sea_task(*COUNTDOWN), rows, [right, wrong])
-    assert record["n_failed"] == 0 and numbers(record)["normalized_accuracy"] == 0.5
+    assert record["n_missing"] == 0 and numbers(record)["normalized_accuracy"] == 0.5
     record, _ = scored(
         sea_task(*ROUTE, published=True), [{"label": "a\nb"}] * 2, ["<Route>a\nb</Route>", "a"]
     )
-    assert "AttributeError" in record["metrics"][0]["method"] and record["metrics"][0]["n_failed"] == 2
+    assert "AttributeError" in record["metrics"][0]["method"] and record["metrics"][0]["n_missing"] == 2
 
 
 def test_unknown_and_refused_classes() -> None:

@@ -67,7 +67,7 @@ def test_verdicts_become_scores_with_reasons() -> None:
         in bad.scores["consistency"].explanation
     )
     assert "(not in the article: Sunday)" in bad.scores["consistency"].explanation
-    assert run.n_failed == 0
+    assert run.n_missing == 0
     assert run.task("summaries").metrics[0].estimate.value == 0.5
 
 
@@ -78,13 +78,13 @@ def test_a_judge_may_think_first() -> None:
 
 def test_an_opinion_without_a_verdict_is_a_failure_and_no_score() -> None:
     run = judged(chatty, [GOOD, BAD])
-    assert run.n_failed == 2
+    assert run.n_missing == 2
     for record in run.samples():
         assert record.scores == {}
         assert record.score_failures["consistency"].kind == "bad verdict"
         assert record.score_failures["consistency"].party == "judge"
     estimate = run.task("summaries").metrics[0].estimate
-    assert (estimate.n, estimate.n_failed, estimate.bounds) == (0, 2, (0.0, 1.0))
+    assert (estimate.n, estimate.n_missing, estimate.bounds) == (0, 2, (0.0, 1.0))
 
 
 HOSTILE = [
@@ -107,7 +107,7 @@ def test_a_hostile_article_gets_no_score_out_of_a_gullible_judge() -> None:
     articles = [f"{ARTICLE}\n{text}" for text in HOSTILE]
     run = judged(gullible, [BAD] * len(articles), articles)
     assert all(record.scores == {} for record in run.samples())
-    assert run.n_failed == len(articles)
+    assert run.n_missing == len(articles)
 
 
 def test_a_careful_judge_sees_hostile_material_as_material() -> None:

@@ -126,7 +126,7 @@ def reading(labels: Mapping[str, str]) -> Callable[[str], str]:
 
 def test_shares_add_up_and_what_is_undecided_bounds_them() -> None:
     found = metrics(run_of([NEVER, LOUIS, UNSURE, GUESS]))
-    assert (found["handled"].n, found["handled"].n_undecided) == (3, 1)
+    assert (found["handled"].n, found["handled"].n_unsure) == (3, 1)
     assert found["handled"].value == pytest.approx(1 / 3)
     assert found["handled"].bounds == pytest.approx((wilson(1, 4)[0], wilson(2, 4)[1]))
     assert found["credit"].value == pytest.approx(1.5 / 3)
@@ -166,7 +166,7 @@ def test_a_verdict_that_cannot_be_read_is_a_failure_and_no_score() -> None:
     assert second.score_failures["stress"].kind == "bad verdict"
     assert second.score_failures["stress"].party == "judge"
     estimate = metrics(run)["handled"]
-    assert (estimate.n, estimate.n_failed, estimate.bounds) == (1, 1, (0.0, 1.0))
+    assert (estimate.n, estimate.n_missing, estimate.bounds) == (1, 1, (0.0, 1.0))
 
 
 def test_an_answer_cannot_steer_the_judge_with_a_verdict_of_its_own() -> None:

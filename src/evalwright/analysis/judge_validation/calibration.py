@@ -147,11 +147,11 @@ def calibrate_judge(
 
 
 def _own_score(evidence: Evidence, level: float) -> Estimate:
-    """The judge's own score. What rules left undecided is counted apart from what failed; the bounds cover both."""
+    """The judge's own score, with how many of its verdicts are unsure."""
     verdicts = evidence.verdicts
     found = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
-    n_undecided = int(np.count_nonzero(verdicts.undecided & np.isnan(verdicts.values)))
-    return replace(found, n_failed=found.n_failed - n_undecided, n_undecided=n_undecided)
+    n_unsure = int(np.count_nonzero(verdicts.unsure & ~np.isnan(verdicts.values)))
+    return replace(found, n_unsure=n_unsure)
 
 
 def alone_and_corrected(

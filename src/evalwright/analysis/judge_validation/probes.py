@@ -301,7 +301,7 @@ def judge_biases(runs: Sequence[Run], *, scorer: str = "", level: float = 0.95) 
     for run in runs:
         # What rules decided for the most part is not a judge's.
         scorers = [one for task in run.data["tasks"] for one in task["scorers"]]
-        mixed = {one["name"] for one in scorers if "undecided" in one["options"]}
+        mixed = {one["name"] for one in scorers if not {"unsure", "undecided"}.isdisjoint(one["options"])}
         judges = [one for one in judges_of(run, scorer) if one.scorer not in mixed]
         roles = [one.part for one in judges if one.part]
         names = (ANSWER_FIRST, ANSWER_SECOND, LENGTH_RATIO)

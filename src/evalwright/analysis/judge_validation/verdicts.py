@@ -26,8 +26,8 @@ class Verdicts:
 
     values: 0 to 1, nan where there is none. keys: hashed task, id and draw. items: hashed task and id. clusters: draws of
     one item share one, and items of one cluster. answers: hashed answer texts. lengths: characters of answers, nan where
-    there is none. parts: of the score, by the names in PARTS, nan where it has none. undecided: what the scorer could
-    not decide, which is no failure. digest: of which answers were given, whatever was thought of them.
+    there is none. parts: of the score, by the names in PARTS, nan where it has none. unsure: which verdicts a careful reader
+    might argue with. digest: of which answers were given, whatever was thought of them.
     """
 
     run: Run
@@ -40,7 +40,7 @@ class Verdicts:
     answers: NDArray[np.int64]
     lengths: NDArray[np.float64]
     parts: Mapping[str, NDArray[np.float64]]
-    undecided: NDArray[np.bool_]
+    unsure: NDArray[np.bool_]
     digest: str
 
     @property
@@ -71,7 +71,7 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
         tasks=tuple(scored),
         values=records.column(chosen)[kept],
         lengths=records.lengths[kept],
-        undecided=records.undecided(chosen)[kept],
+        unsure=records.unsure(chosen)[kept],
         parts={part: records.column(chosen, part)[kept] for part in PARTS},
         digest=whole.hexdigest(),
         **{name: records.ints(name)[kept] for name in ("keys", "items", "clusters", "answers")},
@@ -108,7 +108,7 @@ class Records:
         self._ints = {name: array("q") for name in ("tasks", "keys", "items", "clusters", "answers")}
         self._lengths = array("d")
         self._columns: dict[tuple[str, str], array[float]] = {}
-        self._undecided: dict[str, list[int]] = {}
+        self._unsure: dict[str, list[int]] = {}
         self._places: dict[str, int] = {}
         wanted = frozenset(tasks)
         for row in run.rows():
@@ -132,11 +132,11 @@ class Records:
         self._lengths.append(NAN if answer is None else len(answer))
         digest = self.digests.setdefault(task, blake2b(digest_size=16))
         digest.update(f"{name}\0{draw}\0{answer}\n".encode(errors="surrogatepass"))
-        for scorer in row.get("undecided", ()):
-            self._undecided.setdefault(scorer, []).append(place)
         for scorer, score in row["scores"].items():
             self.scored.add((task, scorer))
             self.scorers[scorer] = None
+            if score.get("unsure"):
+                self._unsure.setdefault(scorer, []).append(place)
             found = score.get("parts", {})
             for part in ("", *(part for part in parts if part in found)):
                 value = found[part] if part else score["value"]
@@ -153,10 +153,10 @@ class Records:
         """Characters of answers, (records,)."""
         return np.frombuffer(self._lengths, np.float64)
 
-    def undecided(self, scorer: str) -> NDArray[np.bool_]:
-        """Which records a scorer left undecided, (records,)."""
+    def unsure(self, scorer: str) -> NDArray[np.bool_]:
+        """Which records have a score of this scorer that a careful reader might argue with, (records,)."""
         found = np.zeros(len(self._lengths), np.bool_)
-        found[self._undecided.get(scorer, [])] = True
+        found[self._unsure.get(scorer, [])] = True
         return found
 
     def column(self, scorer: str, part: str = "") -> NDArray[np.float64]:

@@ -62,7 +62,7 @@ def pilot_runs(
     wanted = replace(configuration, limit=pilot, name="")
     made: dict[int, Run] = {}
     for place, planned in enumerate(make_plans(wanted, objects)):
-        if (planned.folder / RUN_FILE).exists() and not (run := open_run(planned.folder)).n_failed:
+        if (planned.folder / RUN_FILE).exists() and not (run := open_run(planned.folder)).n_missing:
             made[place] = run
     rest = [place for place in range(len(wanted.models)) if place not in made]
     if rest:

@@ -189,7 +189,7 @@ def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
         "n_samples": task["n_samples"],
         "draws": task["draws"],
         "metrics": [
-            {key: metric.get(key) for key in ("label", "value", "low", "high", "n", "n_failed")}
+            {key: metric.get(key) for key in ("label", "value", "low", "high", "n", "n_missing")}
             for metric in task["metrics"]
         ],
     }

@@ -376,7 +376,7 @@ def _check_metrics(found: Verification, result: TaskResult, claim: Mapping[str, 
     }
     for metric in result.metrics:
         claimed, real = claims.pop(metric.label, {}), metric.estimate.as_dict()
-        keys = ("value", "low", "high", "n", "n_failed")
+        keys = ("value", "low", "high", "n", "n_missing")
         key = next((key for key in keys if not _same(claimed.get(key), real[key])), None)
         if key is not None:
             said = printable(str(claimed.get(key)))

@@ -10,7 +10,7 @@ from evalwright.analysis.task_checks.material import Material, answered
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Classify, LogLikelihood, Request
 from evalwright.core.responses import Response, TokenLogProb
-from evalwright.core.samples import Answer, Sample, Undecided
+from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.score_checks import checked_score
 from evalwright.tasks.dialects import is_dialect
@@ -130,7 +130,7 @@ def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
 def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
     try:
         found = scorer.function(sample, answer)
-        return 0.0 if isinstance(found, Undecided) else checked_score(found, scorer.name, sample.id).value
+        return checked_score(found, scorer.name, sample.id).value
     except ConfigurationError:
         raise
     except Exception as error:

@@ -29,7 +29,7 @@ SCHEMA = "0.3.0"
 LABEL, EXPLANATION, DRAW, CLUSTER, PARTS = "label", "explanation", "draw", "cluster", "parts"
 """Keys of a row's metadata that are ours; a sample's own stand beside them after `KEPT`."""
 KEPT = "sample."
-_DETAILS = ("n", "n_failed", "n_undecided", "n_clusters", "bounds")
+_DETAILS = ("n", "n_missing", "n_unsure", "n_clusters", "bounds")
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens")
 _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
 

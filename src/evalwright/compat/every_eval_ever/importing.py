@@ -265,7 +265,7 @@ def _task(
     version = str(source.get("version") or "1")
     about = results[0].metric.get("evaluation_description") or "imported from Every Eval Ever"
     return task_record(
-        TaskResult(task, version, n, made.n_failed, tuple(metrics), outcomes=made.outcomes),
+        TaskResult(task, version, n, made.n_missing, tuple(metrics), outcomes=made.outcomes),
         FORMAT,
         description=printable(str(about)),
         definition={"results": [one.model_dump() for one in results]},

@@ -53,7 +53,7 @@ def _told(run: Run) -> list[str]:
         value = metric.estimate.value * (1.0 if metric.label == "mean-words" else 100.0)
         rates.append(f"{_NAMES[metric.label]} {'n/a' if value != value else f'{value:.1f}'}")
     rows = f"{run.data['samples']['records']:,} rows"
-    failed = f", {task.n_failed:,} failed or lost" if task.n_failed else ""
+    failed = f", {task.n_missing:,} failed or lost" if task.n_missing else ""
     scoring = ", as published" if imported["scoring"] == "published" else ""
     lines = [f"{rows}{failed}{scoring}): {', '.join(rates)}"]
     differing = [

@@ -67,8 +67,8 @@ def result_of(
     result = _each(tally.result(TASK, "1", specs), finished)
     kinds = [record.score_failures[CONSISTENCY].kind for record in records if record.score_failures]
     failures = Counter([*kinds, *[_LOST.kind] * lost])
-    n, n_failed = len(group.rows) + lost, failures.total()
-    return replace(result, n_samples=n, n_failed=n_failed, failures=dict(sorted(failures.items())))
+    n, n_missing = len(group.rows) + lost, failures.total()
+    return replace(result, n_samples=n, n_missing=n_missing, failures=dict(sorted(failures.items())))
 
 
 def _each(result: TaskResult, change: Callable[[MetricResult], MetricResult]) -> TaskResult:

@@ -104,7 +104,7 @@ def _work(**given: Any) -> int:
         write_file(Path(given["output_file"]), text)
     else:
         click.echo(text)
-    return 1 if "pipeline_error" in result.metrics or result.info.get("n_failed") else 0
+    return 1 if "pipeline_error" in result.metrics or result.info.get("n_missing") else 0
 
 
 hret = click.Command(

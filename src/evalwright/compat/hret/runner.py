@@ -163,7 +163,7 @@ class PipelineRunner(PipelineConfig):
     def _result(self, run: Run, task: Task, seconds: float) -> EvaluationResult:
         """Where nothing was answered, the metric is `pipeline_error`: why the first sample failed."""
         found, records = run.task(task.name), list(run.samples())
-        info = self._info(run, seconds) | {"n_failed": found.n_failed}
+        info = self._info(run, seconds) | {"n_missing": found.n_missing}
         samples = [self._sample(record, task) for record in records]
         failures = [record.failure or next(iter(record.score_failures.values()), None) for record in records]
         if failures[0] is not None and all(failures):
@@ -179,7 +179,7 @@ class PipelineRunner(PipelineConfig):
         else:
             metrics, samples, more = self._by_plugin(samples)
             info = {**more, **info}
-        for name in () if self.published else ("n_failed", "n_undecided"):
+        for name in () if self.published else ("n_missing", "n_unsure"):
             if count := getattr(found, name):
                 metrics[name] = count
         if self.dataset_name == "benchhub" and (details := benchmark_details(samples)):
@@ -215,8 +215,8 @@ class PipelineRunner(PipelineConfig):
         if record.failure is not None:
             row |= {"prediction": None, "error": record.failure.message, "finish_reason": "error"}
         scored_row(row, record.scores)
-        if record.undecided:
-            row["undecided"] = next(iter(record.undecided.values())).explanation
+        if doubts := [score.unsure for score in record.scores.values() if score.unsure]:
+            row["unsure"] = doubts[0]
         failures = [failure.message for failure in record.score_failures.values()]
         return {**row, "score_error": failures[0]} if failures else row
 

@@ -185,10 +185,10 @@ async def _reply(prompt: str, row: Given, key: str, judge: str, ask: Ask) -> dic
 def _metric(part: str, of_all: bool, column: Column) -> Estimate:
     """A mean over all samples that were asked, where those that failed and those without the part count 0; or over those that have it."""
     values = [float(one) for one in column.parts.get(part, ()) if one == one]
-    lost = len(column.values) - len(values) + column.n_failed if of_all else 0
+    lost = len(column.values) - len(values) + column.n_missing if of_all else 0
     value = arithmetic.share(values, lost) if values or of_all else math.nan
     method = "no interval (as published)" if value == value else "no number: HRET has none here"
-    return Estimate(value, math.nan, math.nan, 0.95, len(column.values), column.n_failed, None, None, method)
+    return Estimate(value, math.nan, math.nan, 0.95, len(column.values), column.n_missing, None, None, method)
 
 
 # -- corrected --
@@ -258,8 +258,8 @@ def _by(
     prepare: Callable[[Sample, Answer], Prepared],
     finish: Callable[[Prepared, Given, Score], Score],
 ) -> Scorer:
-    """A scorer that leaves each sample to one of ours, of these kinds. What it cannot decide the judge does, where the call has one."""
-    more = {"undecided": "judge-correct"} if call.judge else {}
+    """A scorer that leaves each sample to one of ours, of these kinds. What it is unsure of the judge reads again, where the call has one."""
+    more = {"unsure": "judge-correct"} if call.judge else {}
     inner = {kind: bind(kind, {**options, **more}) for kind, options in kinds.items()}
 
     def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
@@ -372,19 +372,19 @@ def _mathematics(call: Call) -> Made:
     specs = [
         MetricSpec("accuracy", "accuracy", name),
         MetricSpec("parse_failure_rate", "part-mean", name, {"part": "unread"}, lower_is_better=True),
-        MetricSpec("verify_failure_rate", "mean", name, lower_is_better=True, function=_undecided_share),
+        MetricSpec("verify_failure_rate", "mean", name, lower_is_better=True, function=_unsure_share),
     ]
     return [_by(call, {"final-answer": {"kind": "math"}}, prepare, finish)], specs
 
 
-def _undecided_share(column: Column) -> Estimate:
-    """The share of answers that could be compared neither as equal nor as different."""
+def _unsure_share(column: Column) -> Estimate:
+    """The share of answers whose comparison with the target a careful reader might argue with."""
     import numpy as np
 
     from evalwright.statistics import mean_interval
 
-    kinds = np.repeat([0.0, 1.0], [len(column.values), column.n_undecided])
-    return mean_interval(kinds, n_failed=column.n_failed - column.n_undecided, value_range=(0.0, 1.0))
+    unsure = np.zeros(len(column.values)) if column.unsure is None else column.unsure.astype(float)
+    return mean_interval(unsure, n_missing=column.n_missing, value_range=(0.0, 1.0))
 
 
 def _likelihood(call: Call) -> Made:
@@ -421,9 +421,9 @@ def _calibration(column: Column) -> Estimate:
     from evalwright.statistics import Estimate, calibration_error
 
     if not len(column.values):
-        return Estimate.none("no number: nothing was scored", column.n_failed)
+        return Estimate.none("no number: nothing was scored", column.n_missing)
     found = calibration_error(column.parts["confidence"], column.values, clusters=column.clusters)
-    lost = found.n_failed + column.n_failed
+    lost = found.n_missing + column.n_missing
     return Estimate(
         found.value, found.low, found.high, found.level, found.n, lost, found.n_clusters, found.standard_error, found.method
     )  # fmt: skip

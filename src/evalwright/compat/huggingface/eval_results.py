@@ -105,7 +105,7 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     if estimate.low == estimate.low and estimate.high == estimate.high:
         low, high = (_number(metric, end, unit) for end in (estimate.low, estimate.high))
         parts.append(f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})")
-    failed = f", {estimate.n_failed} failed ones left out" if estimate.n_failed else ""
+    failed = f", {estimate.n_missing} failed ones left out" if estimate.n_missing else ""
     parts.append(f"{estimate.n} items{failed}")
     parts.append(f"task {task.name} version {task.version}")
     if judge := _judge(run, task):

@@ -164,7 +164,7 @@ def _results(metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL) -> 
 def _doubt(metric: MetricResult) -> dict[str, Any]:
     one = metric.estimate
     value, *interval = (_scaled(metric, x) for x in (one.value, one.low, one.high))
-    counts = {key: getattr(one, key) for key in ("level", "n", "n_failed", "method")}
+    counts = {key: getattr(one, key) for key in ("level", "n", "n_missing", "method")}
     return {"value": value, "interval": interval, **counts}
 
 

@@ -22,7 +22,7 @@ from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.compat.programs import Exports
 from evalwright.compat.recording import file_name, mapping, replacing, writing
 from evalwright.core.responses import Usage
-from evalwright.core.samples import UNDECIDED, SampleRecord, Score
+from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.reader import Run
 
@@ -31,7 +31,7 @@ _STOPS = {ours: theirs for theirs, ours in reversed(STOPS.items())}
 _KNOWN_STOPS = {"stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"}
 _NAMED = {"accuracy": "accuracy", "exact-match": "accuracy", "mean": "mean"}
 _MOST_SHOWN = 1000
-_INTERVAL = ("low", "high", "level", "n", "n_failed", "method", "bounds")
+_INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
 
 
 def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
@@ -168,7 +168,7 @@ class _Export:
             entry = made.setdefault(
                 (scorer, name, theirs.get("reducer")),
                 {"name": name, "scorer": scorer, "reducer": theirs.get("reducer"), "scored_samples": one["n"],
-                 "unscored_samples": one["n_failed"] + one.get("n_undecided", 0), "params": {}, "metrics": {}},
+                 "unscored_samples": one["n_missing"], "params": {}, "metrics": {}},
             )  # fmt: skip
             key, numbers = theirs.get("metric", one["label"]), entry["metrics"]
             if one["value"] is not None:
@@ -265,7 +265,6 @@ def _scores_of(record: SampleRecord, kept: Mapping[str, Any], without: Collectio
             extra["metadata"] = {**mapping(extra.get("metadata")), OURS: own}
         out[name] = {"value": value, "explanation": score.explanation or None, **extra}
     lost = {name: (one.kind, one.message) for name, one in record.score_failures.items()}
-    lost |= {name: (UNDECIDED, one.explanation) for name, one in record.undecided.items()}
     for name, (reason, told) in lost.items():
         if not any(name.startswith(f"{one}.") for one in values):
             known = mapping(more.get(name))

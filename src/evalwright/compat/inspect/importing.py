@@ -57,7 +57,7 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
 def _told(run: Run) -> list[str]:
     task = run.tasks[0]
     found = ", ".join(f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6])
-    failed = f", without a score {task.n_failed}" if task.n_failed else ""
+    failed = f", without a score {task.n_missing}" if task.n_missing else ""
     return [f"samples {task.n_samples}{failed}{'; ' if found else ''}{found})"]
 
 
@@ -256,7 +256,7 @@ class _Import:
             kept["input"] = slim(asked)
             asked = "\n\n".join(text_of(one) for one in asked if mapping(one).get("role") == "user")
         targets = tuple([row.target] if isinstance(row.target, str) else row.target)
-        scores, failures, undecided = self.worths.scored(row, kept)
+        scores, failures = self.worths.scored(row, kept)
         if row.epoch == 1:
             for (column, reducer), found in self.reduced.items():
                 if str(row.id) in found:
@@ -290,8 +290,8 @@ class _Import:
             metadata={**metadata, **({KEY: kept} if kept else {})},
             cluster=str(ours.get("cluster") or ""),
         )
-        lost = ({}, {}) if failure else (failures, undecided)
-        return SampleRecord(self.task, place, row.epoch - 1, sample, answer, scores, failure, *lost)
+        lost = {} if failure else failures
+        return SampleRecord(self.task, place, row.epoch - 1, sample, answer, scores, failure, lost)
 
     def _answer(
         self, row: LoggedSample, chosen: Mapping[str, Any], prompt: Any, ours: Mapping[str, Any]

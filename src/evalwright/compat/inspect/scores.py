@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.compat.inspect.files import LoggedSample
 from evalwright.compat.recording import mapping, number
 from evalwright.core.errors import Failure
-from evalwright.core.samples import UNDECIDED, Score, Undecided
+from evalwright.core.samples import Score
 from evalwright.core.text import printable
 
 OURS = "evalwright"
@@ -61,11 +61,10 @@ class Worths:
 
     def scored(
         self, sample: LoggedSample, kept: dict[str, Any]
-    ) -> tuple[dict[str, Score], dict[str, Failure], dict[str, Undecided]]:
+    ) -> tuple[dict[str, Score], dict[str, Failure]]:
         """Scores by column, and those without a value; what has no place here goes into `kept`."""
         scores: dict[str, Score] = {}
         failures: dict[str, Failure] = {}
-        undecided: dict[str, Undecided] = {}
         theirs = {name: mapping(score) for name, score in scores_of(sample).items()}
         _keep(theirs, kept)
         for column, value in self.values(sample):
@@ -80,15 +79,13 @@ class Worths:
                 named = mapping(own.get("parts")).items()
                 parts = {key: found for key, one in named if (found := number(one)) is not None}
                 item = own.get("item") if isinstance(own.get("item"), dict) else None
-                scores[column] = Score(worth, str(label)[:200], told, parts, item)
+                unsure = str(own.get("unsure") or "")
+                scores[column] = Score(worth, str(label)[:200], told, parts, item, unsure=unsure)
                 continue
             reason = printable(str(score.get("reason") or metadata.get("reason") or "no value"))
-            if reason == UNDECIDED:
-                undecided[column] = Undecided(told)
-            else:
-                who: Any = "judge" if reason.startswith("grader") else "scorer"
-                failures[column] = Failure(reason, who, told or "inspect_ai recorded no value.")
-        return scores, failures, undecided
+            who: Any = "judge" if reason.startswith("grader") else "scorer"
+            failures[column] = Failure(reason, who, told or "inspect_ai recorded no value.")
+        return scores, failures
 
 
 def _keep(theirs: Mapping[str, Mapping[str, Any]], kept: dict[str, Any]) -> None:

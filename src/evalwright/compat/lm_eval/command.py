@@ -18,7 +18,7 @@ def _import(path: Path, out: Path, name: str) -> Imports:
     for run in runs:
         tasks = counted(len(run.tasks), "task")
         samples = counted(int(run.data["samples"]["records"]), "sample")
-        failed = f", {run.n_failed} failed" if run.n_failed else ""
+        failed = f", {run.n_missing} failed" if run.n_missing else ""
         lines.append(f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})")
     return Imports(lines, [{"id": run.id, "model": run.model, "folder": str(run.folder)} for run in runs])
 
@@ -28,9 +28,9 @@ def _export(runs: Sequence[Run], out: Path) -> Exports:
 
     (run,) = runs
     files = export_lm_eval(run, out)
-    if not run.n_failed:
+    if not run.n_missing:
         return Exports(files)
-    failed = "1 failed sample is" if run.n_failed == 1 else f"{run.n_failed} failed samples are"
+    failed = "1 failed sample is" if run.n_missing == 1 else f"{run.n_missing} failed samples are"
     return Exports(
         files,
         [f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; they are in no metric."],

@@ -47,7 +47,7 @@ def _told(run: Run) -> list[str]:
             for one in task.metrics
             if one.estimate.n
         )
-        failed = f"; not scored: {task.n_failed}" if task.n_failed else ""
+        failed = f"; not scored: {task.n_missing}" if task.n_missing else ""
         lines.append(f"  {task.name}: {metrics or 'no score'}{failed}")
     counts = [
         f"{name} {found['correct']} of {found['graded']}"

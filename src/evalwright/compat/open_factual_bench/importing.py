@@ -118,8 +118,7 @@ def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
         chosen = [row for row in rows if row.stress is stress]
         for index, row in enumerate(chosen):
             failures = {(STRESS if stress else SHORT_ANSWER): row.failure} if row.failure else {}
-            undecided = {SHORT_ANSWER: row.undecided} if row.undecided else {}
-            made = row.sample, row.answer, _scores(row), None, failures, undecided
+            made = row.sample, row.answer, _scores(row), None, failures
             yield SampleRecord(task, index, 0, *made)
 
 

@@ -17,7 +17,7 @@ from evalwright.compat.open_factual_bench.scoring import (
 )
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import UNDECIDED, Answer, NoScore, Sample, Score, Undecided
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer
 from evalwright.evaluation.running import run_blocking
 from evalwright.scorers.registry import bind
@@ -41,8 +41,7 @@ _GROUPS = {
 class Judged:
     """A row and what is said of it. recorded, published, corrected: a class in words, "" where nobody says one.
 
-    score: what the run records, None where there is nothing to say. failure: why no score could be given. undecided: that our
-    rules could not say.
+    score: what the run records, None where there is nothing to say. failure: why no score could be given.
     """
 
     result: Result
@@ -54,7 +53,6 @@ class Judged:
     score: Score | None
     why: str
     failure: Failure | None = None
-    undecided: Undecided | None = None
 
     @property
     def sample(self) -> Sample:
@@ -123,19 +121,15 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
         why = "its reference is not a short answer"
         return Judged(row, question, False, recorded, published, "", None, why)
     ours = _scored(bind(SHORT_ANSWER), row, question)
-    undecided = ours if isinstance(ours, Undecided) else None
-    label = ours.label if isinstance(ours, Score) else UNDECIDED
+    score = ours
     if scoring == "published":
-        score, undecided = Score(float(bool(right)), published, "by its own arithmetic"), None
-    else:
-        score = ours if isinstance(ours, Score) else None
-    return Judged(row, question, False, recorded, published, label, score, ours.explanation, None, undecided)
+        score = Score(float(bool(right)), published, "by its own arithmetic")
+    return Judged(row, question, False, recorded, published, ours.label, score, ours.explanation)
 
 
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
-    made = _scored(bind(STRESS, {"judge": "never"}), row, question) if question is not None else None
-    ours = Score(0.0, UNCLEAR, made.explanation) if isinstance(made, Undecided) else made
+    ours = _scored(bind(STRESS, {"judge": "never"}), row, question) if question is not None else None
     corrected, why = (ours.label, ours.explanation) if ours else ("", "")
     if scoring == "published":
         score = Score(float(published == REFUSED), published, "by its own rules")
@@ -152,7 +146,7 @@ def _failure(message: str) -> Failure:
     return Failure("not scored", "scorer", message)
 
 
-def _scored(scorer: Scorer, row: Result, question: Question) -> Score | Undecided:
+def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
     """The score by rules alone."""
     given = _sample_of(row, question), _answer_of(row)
     found: Any = scorer.function(*given, _no_model) if scorer.asks else scorer.function(*given)
@@ -160,7 +154,7 @@ def _scored(scorer: Scorer, row: Result, question: Question) -> Score | Undecide
         found = run_blocking(lambda: found)
     if isinstance(found, NoScore):
         return Score(0.0, found.reason or UNCLEAR, found.reason)
-    made: Score | Undecided = found
+    made: Score = found
     return made
 
 
@@ -181,7 +175,7 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
             kinds = {_GROUPS.get(one, UNCLEAR) for one in said}
         else:
             # An answer that was not attempted is not correct either.
-            kinds = {str(one == "correct") for one in said if one != UNDECIDED}
+            kinds = {str(one == "correct") for one in said}
         if len(kinds) > 1:
             reference = row.question.reference if row.question and not row.stress else ""
             about = {"task_id": row.result.id, "response": row.result.response, "reference": reference}

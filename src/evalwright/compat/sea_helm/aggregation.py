@@ -219,7 +219,7 @@ def _total_at(whole: Results, path: tuple[str, ...]) -> float | None:
 
 
 def _estimate(value: float | None, why: str, parts: Sequence[Mapping[str, Any]]) -> Estimate:
-    n, lost = (sum(int(part.get(key) or 0) for part in parts) for key in ("n", "n_failed"))
+    n, lost = (sum(int(part.get(key) or 0) for part in parts) for key in ("n", "n_missing"))
     if value is None:
         return as_published(math.nan, n, lost, f"no number: {why or 'it has none'}")
     return as_published(value, n, lost)

@@ -24,7 +24,7 @@ def _told(run: Run) -> list[str]:
     from evalwright.reports.numbers import counted
 
     imported = run.data["configuration"]["imported"]
-    failed = f", {run.n_failed:,} samples failed" if run.n_failed else ""
+    failed = f", {run.n_missing:,} samples failed" if run.n_missing else ""
     what = f"{counted(len(run.tasks), 'task')}, {counted(len(imported['runs']), 'run')}{failed}"
     return [f"{what}; {imported['scoring']})"]
 

@@ -29,7 +29,7 @@ from evalwright.compat.sea_helm.scoring import (
     slices_of,
 )
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
-from evalwright.core.samples import Sample, SampleRecord, Score
+from evalwright.core.samples import Sample, SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.runs.aggregation import TaskTally
@@ -223,7 +223,7 @@ class _Task:
         """The mean of what the runs recorded, without those whose code raised."""
         worked = [one for draw, one in enumerate(self.numbers) if draw not in self.raised]
         found = [one[label] for one in worked if label in one]
-        n, lost = len(column.values), column.n_failed
+        n, lost = len(column.values), column.n_missing
         if not found and self.raised and label == self.sea.metric:
             first = next(iter(self.raised.values()))
             return as_published(0.0, 0, n + lost, f"failed, published as 0: {first}")
@@ -262,7 +262,7 @@ class _Task:
         made, named = replace(empty, answer=answer), {self.scorer.name: score}
         if isinstance(score, Failure):
             return replace(made, score_failures=named)
-        return replace(made, scores=named) if isinstance(score, Score) else replace(made, undecided=named)
+        return replace(made, scores=named)
 
     def as_dict(self, missing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The task's part of `run.json`."""

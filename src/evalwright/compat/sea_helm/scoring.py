@@ -262,7 +262,7 @@ class Scoring:
     # -- published numbers ----------------------------------------------------------------------------------------------
 
     def _estimate(self, name: str, column: Column) -> Estimate:
-        n, lost = len(column.values), column.n_failed
+        n, lost = len(column.values), column.n_missing
         try:
             return as_published(self._found(column).get(name, math.nan), n, lost)
         except SeaHelmRaised as error:

@@ -77,7 +77,7 @@ def _drop(one: Drop) -> tuple[str, ...]:
 def _overlap(one: Overlap) -> Iterator[tuple[str, ...]]:
     for name, found in one.classes.items():
         if found is not None:
-            n = numbers.count(found.n + found.n_failed)
+            n = numbers.count(found.n + found.n_missing)
             yield one.task, _CLASSES[name], n, numbers.score(found, "points")
     if one.difference is not None:
         size = numbers.gap(one.difference.difference, one.difference)

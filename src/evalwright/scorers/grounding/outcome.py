@@ -2,7 +2,7 @@
 
 An answer is judged with its citations taken out, so that "passage 2 says 63" is not read as 2. Where the passages do not answer
 (`metadata["answerable"]` is false), saying so is right, and giving an answer is wrong whatever it is. What rules cannot tell (the
-answer's worth, or whether it gives one beside "the passages do not say") is undecided.
+answer's worth, or whether it gives one beside "the passages do not say") is unsure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from evalwright.core.samples import UNDECIDED, Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.grounding.citations import without_citations
 from evalwright.scorers.grounding.claims import Claim, claims_of
 from evalwright.scorers.grounding.evidence import words
@@ -46,13 +46,14 @@ _NEGATION = re.compile(
 
 
 class Given(NamedTuple):
-    """The class of an answer, support aside, or "undecided", and how it is known."""
+    """The class of an answer, support aside, how it is known, and why a careful reader might argue with it ("" if none would)."""
 
     label: str
     why: str
+    unsure: str = ""
 
 
-def grounded_answer(sample: Sample, answer: Answer) -> Score | Undecided:
+def grounded_answer(sample: Sample, answer: Answer) -> Score:
     """1 for a right answer and for a right abstention, else 0; citations are not asked for. The label is the class.
 
     For answers from passages and from memory alike, so that both can be compared on the same questions. Reads the targets as
@@ -60,9 +61,7 @@ def grounded_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     """
     ids = tuple(passage.id for passage in sample.passages)
     found = given(sample, answer, claims_of(answer.text, ids)[0])
-    if found.label == UNDECIDED:
-        return Undecided(found.why)
-    return Score(float(found.label in RIGHT), found.label, found.why, {found.label: 1.0})
+    return Score(float(found.label in RIGHT), found.label, found.why, {found.label: 1.0}, unsure=found.unsure)
 
 
 def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
@@ -81,7 +80,7 @@ def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
     return _where_not(sample, bare.text, claims, state.why if state.label == REFUSED else "")
 
 
-def _where_answerable(text: str, judged: Score | Undecided | None, refusal: str) -> Given:
+def _where_answerable(text: str, judged: Score | None, refusal: str) -> Given:
     declined = declines(text)
     first = _FIRST.match(text)
     if declined is None and first is not None and not _TURN.search(text):
@@ -89,15 +88,16 @@ def _where_answerable(text: str, judged: Score | Undecided | None, refusal: str)
         if (before := declines(first.group())) is not None and before.kind == NO_INFORMATION:
             return Given(ABSTAINED_WRONGLY, f"says that there is no answer ({before}) before it gives one")
         if declining_clause(first.group()) is not None:
-            return Given(UNDECIDED, "says that there is no answer, and more")
+            why = "says that there is no answer, and more"
+            return Given(ABSTAINED_WRONGLY, why, why)
     if isinstance(judged, Score) and judged.label == "correct":
-        return Given(ANSWERED_RIGHT, judged.explanation)
+        return Given(ANSWERED_RIGHT, judged.explanation, judged.unsure)
     if declined is not None and declined.kind == NO_INFORMATION:
         return Given(ABSTAINED_WRONGLY, f"gives no answer ({declined}), and there is one")
     if declined is not None or refusal:
         return Given(INELIGIBLE, f"refuses: {refusal or declined}")
-    if isinstance(judged, Undecided):
-        return Given(UNDECIDED, judged.explanation)
+    if judged is not None and judged.unsure:
+        return Given(ANSWERED_WRONG, judged.explanation, judged.unsure)
     if judged is not None and judged.label == "not_attempted":
         return Given(ABSTAINED_WRONGLY, f"{judged.explanation}, and there is an answer")
     return Given(ANSWERED_WRONG, judged.explanation if judged is not None else "there is no target")
@@ -117,7 +117,8 @@ def _where_not(sample: Sample, text: str, claims: Sequence[Claim], refusal: str)
     english = (sample.metadata.get("language") or "en") == "en" and text.isascii()
     if english and not _NEGATION.search(text.casefold()) and declining_clause(text) is None:
         return Given(ANSWERED_WRONG, "gives an answer, and there is none")
-    return Given(UNDECIDED, "rules cannot decide whether it gives an answer where there is none")
+    why = "perhaps gives an answer where there is none"
+    return Given(ANSWERED_WRONG, why, why)
 
 
 def _names(text: str) -> bool:
@@ -134,7 +135,7 @@ def is_right(sample: Sample, text: str) -> bool:
     return isinstance(found, Score) and found.label == "correct"
 
 
-def _judged(sample: Sample, bare: Answer) -> Score | Undecided:
+def _judged(sample: Sample, bare: Answer) -> Score:
     """What `short-answer` says; the mark of a list before an answer may be one, or a minus."""
     found = short_answer(sample, bare)
     bullet = _BULLET.match(bare.text)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalwright.core.asking import Ask
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.consistency.judges import (
     Judge,
     Reading,
@@ -34,7 +34,7 @@ from evalwright.strategies.several import together
 THRESHOLD = 0.5
 
 
-def grounding(sample: Sample, answer: Answer) -> Score | Undecided:
+def grounding(sample: Sample, answer: Answer) -> Score:
     """1 where the answer is right and every claim of it is supported by what it cites, or where it rightly gives none; else 0.
 
     Rules only, where they are certain (`support`): an answer whose claims may follow in other words is undecided.
@@ -58,7 +58,7 @@ async def grounding_judged(
     threshold: float = THRESHOLD,
     chunk_words: int = 0,
     max_tokens: int = 4096,
-) -> Score | Undecided:
+) -> Score:
     """As `grounding`, and the judges say which claims follow from the cited passages where the rules cannot.
 
     judges: roles, or mappings as in `consistency`; a claim follows where the mean of their probabilities is at least `threshold`. A

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evalwright.core.samples import UNDECIDED, Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.grounding.claims import Claim, claims_of, is_courtesy
 from evalwright.scorers.grounding.evidence import missing_quote, stands_in, unknown_details
 from evalwright.scorers.grounding.outcome import (
@@ -60,6 +60,7 @@ class Case:
     sample: Sample
     label: str
     why: str
+    unsure: str
     needs: list[Need]
     loose: tuple[str, ...]
     gold: frozenset[str]
@@ -83,7 +84,7 @@ def read_case(sample: Sample, answer: Answer) -> Case:
     everything = frozenset(name for need in needs for name in need.cited)
     if right:
         _mark_bearing(sample, needs)
-    return Case(sample, found.label, found.why, needs, loose, _gold(sample), everything)
+    return Case(sample, found.label, found.why, found.unsure, needs, loose, _gold(sample), everything)
 
 
 def checks(case: Case) -> list[Check]:
@@ -137,14 +138,12 @@ def hypothesis(case: Case, place: int) -> str:
     return f"{case.sample.input} {claim.text}".strip() if claim.words <= PHRASE else claim.text
 
 
-def conclude(case: Case, faults: Faults) -> Score | Undecided:
+def conclude(case: Case, faults: Faults) -> Score:
     """The score of an answer, from what every check found.
 
-    Undecided where the answer is right and nothing but an open check stands between it and its support. An answer whose worth is known
+    Unsure where the answer is right and nothing but an open check stands between it and its support. An answer whose worth is known
     and whose support is not has no citation parts.
     """
-    if case.label == UNDECIDED:
-        return Undecided(case.why)
     notes = [
         note
         for place, need in enumerate(case.needs)
@@ -152,6 +151,7 @@ def conclude(case: Case, faults: Faults) -> Score | Undecided:
     ]
     if case.label == ANSWERED_RIGHT and (apart := _gold_apart(case)):
         notes.append(apart)
+    unsure = case.unsure
     unclear = [place for (place, _), found in faults.items() if found is None]
     if (
         case.label == ANSWERED_RIGHT
@@ -159,11 +159,13 @@ def conclude(case: Case, faults: Faults) -> Score | Undecided:
         and any(faults[p, case.needs[p].cited] is None for p in unclear)
     ):
         text = shortened(case.needs[unclear[0]].claim.text)
-        return Undecided(f"right ({case.why}), and whether '{text}' follows from what it cites needs a judge")
+        unsure = f"whether '{text}' follows from what it cites needs a judge"
     label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
     parts = {"correct": float(case.label in RIGHT), **({} if unclear else _shares(case, faults))}
     why = case.why if label != UNSUPPORTED else f"right ({case.why})"
-    return Score(float(label in RIGHT), label, "; ".join([why, *notes[:3]]), {**parts, label: 1.0})
+    return Score(
+        float(label in RIGHT), label, "; ".join([why, *notes[:3]]), {**parts, label: 1.0}, unsure=unsure
+    )
 
 
 def _shares(case: Case, faults: Faults) -> dict[str, float]:

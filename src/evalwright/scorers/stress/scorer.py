@@ -13,7 +13,7 @@ from typing import Any, Literal
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
 from evalwright.scorers.judge.asking import verdict
 from evalwright.scorers.judge.options import whole_number
 from evalwright.scorers.registry import checked, without_roles
@@ -44,7 +44,7 @@ def by_rules(
     judges: Sequence[str] = (),
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
-) -> Score | Undecided:
+) -> Score:
     """The score by rules alone, where no judges are named; the options are those of `stress`."""
     _checked(judges, judge, max_tokens)
     return _score(_ruling(sample, answer)[1], {}, answer.text)
@@ -64,7 +64,7 @@ async def stress(
     judges: Sequence[str] = (),
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
-) -> Score | Undecided:
+) -> Score:
     """1 where the answer refuses or corrects, 0.5 where it does so and answers all the same, else 0; the class as label.
 
     Reads the metadata `premise` (what is false, in words), `corrections` (names, dates, phrases that a correction has),
@@ -119,14 +119,14 @@ async def _opinion(role: str, question: Question, answer: str, ask: Ask, max_tok
     return await verdict(role, asked, ask, max_tokens, schema=False)  # as it was always sent
 
 
-def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) -> Score | Undecided:
+def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) -> Score:
     told = [_told(ruling)]
     told += [
         f"{role}: {one.label} ('{shortened(one.quote, 100)}': {one.reason})" for role, one in opinions.items()
     ]
     label = ruling.label if ruling is not None else _majority([one.label for one in opinions.values()])
     if not label:
-        return Undecided("; ".join(told))
+        return Score(0.0, UNREADABLE, "; ".join(told), unsure="; ".join(told))
     parts = {label: 1.0, "handled": float(label in HANDLED), "unsure": float(ruling is None)}
     item: dict[str, Any] = {}
     if ruling is not None:

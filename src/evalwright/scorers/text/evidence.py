@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
-from evalwright.core.samples import Score, Undecided
+from evalwright.core.samples import Score
 
 _LONGEST = 20_000
 """Characters, of the end of an answer, in which they are looked for."""
 
-Made = TypeVar("Made", Score, Score | Undecided)
 
-
-def with_evidence(score: Made, text: str, claim: str = "", named: Sequence[str] = ()) -> Made:
+def with_evidence(score: Score, text: str, claim: str = "", named: Sequence[str] = ()) -> Score:
     """The score with the span of the answer that says it. None is told where it is not plain, or where it would be all of the answer.
 
     claim: what was read as the answer, as it is written. named: what may stand there word for word, the longest first; of several places
     the last counts.
     """
-    if isinstance(score, Undecided):
-        return score
     span = _span(text, claim.strip(), named)
     return replace(score, evidence=(span,)) if span is not None else score
 

@@ -125,7 +125,7 @@ def judge_formula(
             said
         )
         formula = _SIGNED.search(_TEN.sub("", raw)) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
-        if second.label != "undecided" and not (formula and second.label == "incorrect"):
+        if not second.unsure and not (formula and second.label == "incorrect"):
             return second
     found = _judge(said, targets, question if form else "", language, number)
     measured = number and any(one.unit for one in find_numbers(said.text, language))

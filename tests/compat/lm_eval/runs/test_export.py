@@ -143,14 +143,14 @@ def shape(value: Any) -> Any:
 
 def test_what_failed_stands_beside(tmp_path: Path) -> None:
     run = make()
-    assert run.n_failed == 1
+    assert run.n_missing == 1
     export_lm_eval(run, tmp_path)
     assert [row["doc_id"] for row in read_lines(tmp_path, "written")] == [0, 1, 2, 4, 5]
     (row,) = read_lines(tmp_path, "written", "failures")
     assert (row["doc_id"], row["failure"]["kind"], "exact_match" in row) == (3, "rate limited", False)
     (back,) = import_lm_eval(tmp_path, tmp_path / "runs", "back")
     task = back.task("lm-eval:written")
-    assert (task.n_samples, task.n_failed, dict(task.failures)) == (6, 1, {"rate limited": 1})
+    assert (task.n_samples, task.n_missing, dict(task.failures)) == (6, 1, {"rate limited": 1})
     assert [record.index for record in back.samples()][:6] == list(range(6))
 
 

@@ -161,9 +161,9 @@ def test_missing_values_are_failures_and_other_aggregations_are_not_made_up(tmp_
     entry = {"t": {"acc,none": 0.5, "acc_stderr,none": 0.5, "f1,none": 0.66, "f1_stderr,none": 0.2}}
     (run,) = import_lm_eval(write(tmp_path / "r", {"results": entry}, t=rows), tmp_path, "x")
     task = run.task("lm-eval:t")
-    assert (task.n_samples, task.n_failed, dict(task.failures)) == (3, 1, {"no score": 1})
+    assert (task.n_samples, task.n_missing, dict(task.failures)) == (3, 1, {"no score": 1})
     acc, f1 = task.metrics
-    assert (acc.estimate.value, acc.estimate.n, acc.estimate.n_failed) == (0.5, 2, 1)
+    assert (acc.estimate.value, acc.estimate.n, acc.estimate.n_missing) == (0.5, 2, 1)
     assert (f1.estimate.value, f1.estimate.method.partition(":")[0]) == (0.66, "imported from lm_eval")
 
 

@@ -114,7 +114,7 @@ def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
         },
         "metrics": run.data["tasks"][0]["metrics"],
         "again": again.data["tasks"][0]["metrics"],
-        "failed": run.n_failed + corrected.n_failed,
+        "failed": run.n_missing + corrected.n_missing,
         "better": run.data["tasks"][0]["definition"]["higher_is_better"],
         "corrected": corrected.data["tasks"][0]["metrics"],
         "prompts": [

@@ -156,7 +156,7 @@ def test_a_task_without_a_number_leaves_its_group_without_one(load: Load, write:
     assert math.isnan(metric.estimate.value)
     assert metric.estimate.method == "no number: a task of the group has none"
     again = score_run(run)
-    assert again.n_failed == run.n_failed == 4
+    assert again.n_missing == run.n_missing == 4
     assert again.data["groups"] == run.data["groups"]
 
 

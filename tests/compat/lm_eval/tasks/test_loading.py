@@ -50,7 +50,7 @@ def asked(task: Task, index: int = 0) -> list[Request]:
 
 def scored(task: Task, answer: Any, **settings: Any) -> dict[str, Any]:
     (run,) = evaluate(task, ScriptedModel(answer, version="1"), **settings)
-    assert run.n_failed == 0, run.data["tasks"]
+    assert run.n_missing == 0, run.data["tasks"]
     return {metric["label"]: metric["value"] for metric in run.data["tasks"][0]["metrics"]}
 
 
@@ -224,12 +224,12 @@ def test_rows_that_fail_are_counted_and_not_scored(load: Load, write: Write) -> 
     (run,) = evaluate(
         load("bad")[0], ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False))
     )
-    assert run.n_failed == len(ROWS)
+    assert run.n_missing == len(ROWS)
     published = load("bad", scoring="published")[0]
     (run,) = evaluate(
         published, ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False))
     )
-    assert run.n_failed == 0 and run.tasks[0].metrics[0].estimate.value == 0.0
+    assert run.n_missing == 0 and run.tasks[0].metrics[0].estimate.value == 0.0
 
 
 def test_generation_settings(load: Load, write: Write) -> None:

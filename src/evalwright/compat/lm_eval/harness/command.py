@@ -103,7 +103,7 @@ def run(ctx: click.Context) -> int:
         first = f" First: {shorten(ended.example, 300)}" if ended.example else ""
         _say(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
     _say(f"The run: {made.folder}")
-    return 1 if made.n_failed else 0
+    return 1 if made.n_missing else 0
 
 
 def as_command(evaluation: Evaluation) -> str:

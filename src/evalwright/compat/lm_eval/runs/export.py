@@ -281,7 +281,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     }
     if not imported or imported.get("evalwright"):
         # Says that ids and clusters of rows are ours, should the files come back.
-        out["evalwright"] = {"rows": 1, "failed": {task.name: task.task["n_failed"] for task in tasks}}
+        out["evalwright"] = {"rows": 1, "failed": {task.name: task.task["n_missing"] for task in tasks}}
     if not out["groups"]:
         del out["groups"]
     return out

@@ -307,24 +307,24 @@ def metric_result(
     entry: Mapping[str, Any],
     n: int,
     items: Items | None,
-    n_failed: int,
+    n_missing: int,
     clustered: bool,
 ) -> MetricResult:
-    """A metric of a task. n: how many samples the results name. n_failed: samples without any score."""
+    """A metric of a task. n: how many samples the results name. n_missing: samples without any score."""
     value, error = published(entry, metric, pipeline)
     kind, estimate = our_kind(metric), None
     if items is not None and items.usable and len(items.values):
-        kind, estimate = _again(metric, kind, items, n_failed + items.missing, clustered)
+        kind, estimate = _again(metric, kind, items, n_missing + items.missing, clustered)
     near = {"rel_tol": _CLOSE, "abs_tol": _CLOSE}
     if estimate is None or (value is not None and not math.isclose(estimate.value, value, **near)):
         kind = our_kind(metric)
-        estimate = _as_published(kind, value, error, n or (len(items.values) if items else 0), n_failed)
+        estimate = _as_published(kind, value, error, n or (len(items.values) if items else 0), n_missing)
     label = metric if pipeline == NO_FILTER else f"{metric},{pipeline}"
     return MetricResult(label, kind, pipeline, estimate)
 
 
 def _again(
-    metric: str, kind: str, items: Items, n_failed: int, clustered: bool
+    metric: str, kind: str, items: Items, n_missing: int, clustered: bool
 ) -> tuple[str, Estimate | None]:
     """The metric by our statistics; None where it is none that we make."""
     import numpy as np
@@ -335,15 +335,15 @@ def _again(
     clusters = np.frombuffer(items.clusters, np.int64) if clustered else None
     if metric == "perplexity":
         try:
-            return kind, statistics.perplexity(values, counts, clusters=clusters, n_failed=n_failed)
+            return kind, statistics.perplexity(values, counts, clusters=clusters, n_missing=n_missing)
         except ValueError:
             return kind, None
     if metric == BRIER:
         return kind, statistics.mean_interval(
-            values, clusters=clusters, n_failed=n_failed, value_range=BRIER_RANGE
+            values, clusters=clusters, n_missing=n_missing, value_range=BRIER_RANGE
         )
     parts = {"log_likelihood": values, COUNTED[metric]: counts} if metric in COUNTED else {}
-    column = Column(values, parts, clusters, n_failed)
+    column = Column(values, parts, clusters, n_missing)
     ours = kind if kind in ("accuracy", "exact-match") or metric in COUNTED else "mean"
     try:
         estimate = compute(ours, column)
@@ -353,14 +353,14 @@ def _again(
     return kind if kind in LOWER_IS_BETTER else ours, estimate
 
 
-def _as_published(kind: str, value: float | None, error: float | None, n: int, n_failed: int) -> Estimate:
+def _as_published(kind: str, value: float | None, error: float | None, n: int, n_missing: int) -> Estimate:
     if value is None:
-        return by_error(math.nan, None, n, n_failed, "no number: the results have none")
+        return by_error(math.nan, None, n, n_missing, "no number: the results have none")
     if error is None or error <= 0:
         why = "imported from lm_eval, whose results have no standard error: no interval"
-        return by_error(value, None, n, n_failed, why)
+        return by_error(value, None, n, n_missing, why)
     method = "imported from lm_eval: normal interval from its standard error"
-    return by_error(value, error, n, n_failed, method, (0.0, 1.0) if kind in BOUNDED else None)
+    return by_error(value, error, n, n_missing, method, (0.0, 1.0) if kind in BOUNDED else None)
 
 
 def size(entry: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]) -> int:

@@ -159,18 +159,18 @@ def standard_error(name: str, items: Items, metric: str, iterations: int) -> flo
 
 
 def by_error(
-    value: float, error: float | None, n: int, n_failed: int, method: str, value_range: Any = None
+    value: float, error: float | None, n: int, n_missing: int, method: str, value_range: Any = None
 ) -> Estimate:
     """An Estimate with the normal interval of a standard error; without an interval where there is none.
 
     value_range: the interval is cut at its ends, unless the value is outside.
     """
     if error is None or not math.isfinite(error):
-        return Estimate(value, math.nan, math.nan, LEVEL, n, n_failed, None, None, method)
+        return Estimate(value, math.nan, math.nan, LEVEL, n, n_missing, None, None, method)
     low, high = value - _Z95 * error, value + _Z95 * error
     if value_range is not None:
         low, high = max(low, min(value_range[0], value)), min(high, max(value_range[1], value))
-    return Estimate(value, low, high, LEVEL, n, n_failed, None, error, method)
+    return Estimate(value, low, high, LEVEL, n, n_missing, None, error, method)
 
 
 def deviation(values: Sequence[float]) -> float:

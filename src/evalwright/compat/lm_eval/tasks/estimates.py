@@ -138,7 +138,7 @@ class Metrics:
     def estimate(self, metric: str, name: str, function: Aggregation, column: Column) -> Estimate:
         """One metric over one pipeline's column."""
         items = values_of(metric, column)
-        n, failed = len(items), column.n_failed
+        n, failed = len(items), column.n_missing
         if not n:
             return by_error(math.nan, None, n, failed, "no interval: nothing was scored")
         try:
@@ -155,37 +155,37 @@ class Metrics:
         return by_error(value, error, n, failed, f"normal interval, standard error {how} ({whose})")
 
 
-def _mean_estimate(items: Sequence[Any], n_failed: int) -> Estimate:
+def _mean_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     from evalwright.statistics import mean_interval
 
     numbers = [float(item) for item in items]
     limits = (0.0, 1.0) if all(0 <= number <= 1 for number in numbers) else None
-    return mean_interval(numbers, n_failed=n_failed, value_range=limits)
+    return mean_interval(numbers, n_missing=n_missing, value_range=limits)
 
 
-def _brier_estimate(items: Sequence[Any], n_failed: int) -> Estimate:
+def _brier_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     from evalwright.statistics import mean_interval
 
     losses = aggregation.brier_losses(items)
-    return mean_interval(losses, n_failed=n_failed, value_range=aggregation.BRIER_RANGE)
+    return mean_interval(losses, n_missing=n_missing, value_range=aggregation.BRIER_RANGE)
 
 
-def _perplexity_estimate(items: Sequence[Any], n_failed: int) -> Estimate:
+def _perplexity_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     from evalwright.statistics import perplexity
 
-    return perplexity([float(item) for item in items], [1.0] * len(items), n_failed=n_failed)
+    return perplexity([float(item) for item in items], [1.0] * len(items), n_missing=n_missing)
 
 
-def _weighted_perplexity_estimate(items: Sequence[Any], n_failed: int) -> Estimate:
+def _weighted_perplexity_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     from evalwright.statistics import perplexity
 
-    return perplexity(*zip(*items, strict=True), n_failed=n_failed)
+    return perplexity(*zip(*items, strict=True), n_missing=n_missing)
 
 
-def _bits_estimate(items: Sequence[Any], n_failed: int) -> Estimate:
+def _bits_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     from evalwright.statistics import bits_per_byte
 
-    return bits_per_byte(*zip(*items, strict=True), n_failed=n_failed)
+    return bits_per_byte(*zip(*items, strict=True), n_missing=n_missing)
 
 
 _INTERVALS: Mapping[str, Callable[[Sequence[Any], int], Estimate]] = {

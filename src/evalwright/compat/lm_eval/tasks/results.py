@@ -234,5 +234,5 @@ def _published(
     weights = "by size" if average.weight_by_size else "each the same"
     interval = "no interval" if error is None else "normal interval"
     method = f"{interval}, average over a group of {len(parts)} tasks, {weights} (as published)"
-    lost = sum(one["n_failed"] + one.get("n_undecided", 0) for one in parts)
+    lost = sum(one["n_missing"] for one in parts)
     return by_error(value, error, sum(one["n"] for one in parts), lost, method)
