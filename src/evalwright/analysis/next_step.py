@@ -67,7 +67,8 @@ def next_steps(
                 "equivalence",
                 0,
                 None,
-                f"Name the smallest difference that matters with --equivalent: one of {shown} would take far more items.",
+                f"To show a difference of {shown} would take far more items. If so small a difference does not matter, "
+                "test whether the two are the same: --equivalent MARGIN.",
             )
         )
     return tuple(steps)
