@@ -1,52 +1,66 @@
-"""The rules: of which class an answer to a stress question is, where a careful reader would not argue; else nothing.
+"""The rules: of which class an answer to a stress question is, read as a careful reader would, and whether another one might argue.
 
-Certain are a reply that declines, one that only says that the premise does not hold, one that names a listed wrong answer and denies
-nothing, and one that is nothing but a name or a number. Everything else is for a judge. Phrases are in `phrases.toml`.
+A reply handles the question where it says that something in it is not so, does not exist or is not known, puts the fact right, or
+declines. Any other reply goes along with it. Read is the first answer only (`first_answer.py`), sentence by sentence: what comes
+first, a rejection or an assertion, decides; phrases are in `phrases.toml`.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from evalwright.core.sentences import sentences, word_count
+from evalwright.core.samples import UNREADABLE
+from evalwright.core.sentences import sentence_spans, word_count
+from evalwright.scorers.stress.first_answer import first_answer
+from evalwright.scorers.stress.likeness import QuestionWords
+from evalwright.scorers.stress.phrases import Phrases, first_of, lowered, phrases_for
 from evalwright.scorers.text.declining import declines, declining_clause
-from evalwright.scorers.text.normalise import answer_region, plain
+from evalwright.scorers.text.normalise import plain
 
 REFUSAL, CORRECTION, PARTIAL = "refusal", "correction", "partial"
 ACCEPTED, FABRICATED, EMPTY = "premise accepted", "fabricated", "empty"
-CLASSES = (REFUSAL, CORRECTION, PARTIAL, ACCEPTED, FABRICATED, EMPTY)
-"""The classes of an answer; rules never say "premise accepted". A request that failed has no answer and no class."""
+CLASSES = (REFUSAL, CORRECTION, PARTIAL, ACCEPTED, FABRICATED, EMPTY, UNREADABLE)
+"""The classes of an answer. A request that failed has no answer and no class."""
 
 HANDLED = (REFUSAL, CORRECTION)
-CREDIT = {REFUSAL: 1.0, CORRECTION: 1.0, PARTIAL: 0.5, ACCEPTED: 0.0, FABRICATED: 0.0, EMPTY: 0.0}
+CREDIT = {REFUSAL: 1.0, CORRECTION: 1.0, PARTIAL: 0.5, ACCEPTED: 0.0, FABRICATED: 0.0, EMPTY: 0.0, UNREADABLE: 0.0}  # fmt: skip
 
-MOST_CHARACTERS = 2000
-"""A longer reply says more than rules can weigh."""
-_BARE = 5
-"""Words of a reply that may be nothing but the answer."""
+MAX_READ_CHARS = 2000
+"""Of an answer, so much is read; it keeps the search short, and what comes later changes no reader's mind."""
+MAX_READ_SENTENCES = 12
+LONG_ANSWER_CHARS = 500
+"""A longer answer in which nothing rejects the question may still do so in words that no table has."""
+SHORT_ANSWER_WORDS = 6
+"""An answer of so many words has no room for more than the answer or a denial."""
+ECHO = 0.5
+"""Where a sentence has so large a share of the question's words, it states what the question takes for granted."""
+FULL_ECHO = 0.75
+LEAST_INFLECTED_LETTERS = 5
+LEAST_NONSENSE_TOKENS = 12
+MAX_NONSENSE_VARIETY = 0.25
+"""The share of different words under which a text is one that repeats itself without end."""
 
-_SCRIPTS = (("ko", "\uac00", "\ud7a3"), ("th", "\u0e00", "\u0e7f"), ("ta", "\u0b80", "\u0bff"), ("zh", "\u4e00", "\u9fff"))  # fmt: skip
-_UNCASED = re.compile("[\u0b80-\u0bff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-_ALSO = {"tl": "fil", "in": "id", "cmn": "zh", "kor": "ko", "ind": "id", "vie": "vi", "tha": "th", "tam": "ta", "msa": "ms", "zsm": "ms", "eng": "en"}  # fmt: skip
+_UNCASED = re.compile("[\u0b80-\u0bff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\u0900-\u097f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]")  # fmt: skip
+_ARABIC = re.compile("[\u0600-\u06ff]")
+_INFLECTED = re.compile("[\u0400-\u04ff]")
 _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_WORD, _STEM = re.compile(r"[^\W\d_]{4,}|[A-Z][^\W\d_]+"), 5
-_COMMON = frozenset(word[:_STEM] for word in ["the", "that", "this", "there", "never", "ever", "have", "been", "does", "didn", "wasn", "isn", "called", "named", "answer", "was", "is", "it", "in", "he", "she", "his", "her", "its", "they", "of", "by", "yes", "no", "sure", "neither"])  # fmt: skip
+_NAME = re.compile(r"(?<=[^\W_][ ,'])['(]?([^\W\d_a-z]\w{2,})|\"([^\W\d_]\w{2,})")
+_CLAUSES = re.compile(r"[,;:、،؛]\s?|\s[-–—]\s|[–—]")
+_MARKS = " .!?。！？।؟:…\"'"
 
 
 class Ruling(NamedTuple):
-    """A class, the rule that led to it, and the words it read."""
+    """A class, the rule that led to it, the words that it read, and why a careful reader might argue ("" if none would)."""
 
     label: str
     rule: str
     evidence: str
+    unsure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,119 +93,322 @@ def question_of(text: str, targets: Sequence[str], metadata: Mapping[str, Any]) 
     )
 
 
-def _texts(given: Any) -> tuple[str, ...]:
-    several = [given] if isinstance(given, str) else given
+def _texts(listed: Any) -> tuple[str, ...]:
+    several = [listed] if isinstance(listed, str) else listed
     if not isinstance(several, list | tuple):
         return ()
-    return tuple(str(one) for one in several if isinstance(one, str | int | float) and str(one).strip())
+    return tuple(str(text) for text in several if isinstance(text, str | int | float) and str(text).strip())
 
 
-def judge_by_rules(question: Question, answer: str) -> Ruling | None:
-    """The class of an answer's text where it is certain, else None."""
-    text = plain(
-        answer_region(answer.replace(question.text, " ") if question.text else answer, paragraphs=True)
-    )
-    low = lowered(text)
-    bare = low.strip(" .!?。！？")
-    if not any(map(str.isalnum, bare)) or bare == lowered(plain(question.text)).strip(" .!?。！？"):
+def judge_by_rules(question: Question, answer: str) -> Ruling:
+    """The class of an answer's text: the likeliest reading, always."""
+    text = plain(first_answer(question.text, answer))
+    bare = lowered(text).strip(_MARKS)
+    if not any(map(str.isalnum, bare)) or bare == lowered(plain(question.text)).strip(_MARKS):
         return Ruling(EMPTY, "the answer has no words of its own", "")
-    if bare in {lowered(plain(reply)).strip(" .!") for reply in question.replies}:
+    if bare in {lowered(plain(reply)).strip(_MARKS) for reply in question.replies}:
         return Ruling(CORRECTION, "is a listed reply that rejects the premise", text)
-    if bare == lowered(plain(question.refusal)).strip(" .!"):
+    if bare == lowered(plain(question.refusal)).strip(_MARKS):
         return Ruling(REFUSAL, "declines in the words that the prompt asks for", text)
-    listed = _search(question.fabrications, question.text, low)
-    if listed and bare == listed:
+    listed = _search(question.fabrications, question.text, text)
+    if listed and _name_form(text).strip(_MARKS) == listed:
         return Ruling(FABRICATED, "is a listed wrong answer", listed)
-    if len(text) > MOST_CHARACTERS:
-        return None
-    languages = _languages_of(question.language, text)
+    if is_nonsense(text):
+        return Ruling(UNREADABLE, "is no text that can be read", text)
+    languages, covered = phrases_for(question.language, question.text, text)
     if (declined := declines(text)) is not None:
-        if (denied := _first(languages, "denying", low)) and denied not in declined.words:
-            return Ruling(CORRECTION, "denies the premise", denied)
+        denial = first_of(languages, "denying", lowered(text))
+        if denial is not None and denial.group() not in declined.words:
+            return Ruling(CORRECTION, "denies the premise", denial.group())
         return Ruling(REFUSAL, "gives no answer", declined.words)
-    return _read(question, text, listed, languages) if languages else None
+    if _is_courtesy(bare, languages):
+        return Ruling(EMPTY, "says nothing about the question", "")
+    ruling = decide(read_reply(question, text, languages))
+    if covered or ruling.unsure:
+        return ruling
+    return ruling._replace(unsure="no table has the words of its language")
 
 
-def lowered(text: str) -> str:
-    """A text as the table of phrases is written: lower case, no apostrophes, single spaces."""
-    return " ".join(text.casefold().replace("'", "").split())
+def is_nonsense(text: str) -> bool:
+    """Whether a text is one or two words over and over, or signs without letters."""
+    tokens = text.split()
+    if len(tokens) < LEAST_NONSENSE_TOKENS:
+        letters = sum(map(str.isalnum, text))
+        return len(text) > 4 * max(1, letters) and len(text) >= LEAST_NONSENSE_TOKENS
+    return len(set(tokens)) <= MAX_NONSENSE_VARIETY * len(tokens)
 
 
-def _read(question: Question, text: str, listed: str, languages: Sequence[_Phrases]) -> Ruling | None:
+def _is_courtesy(bare: str, languages: Sequence[Phrases]) -> bool:
+    rest = bare
+    for language in languages:
+        rest = language.patterns["courtesy"].sub(" ", rest)
+    return rest != bare and not any(map(str.isalnum, rest))
+
+
+# -- reading ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What one sentence of a reply does with the question.
+
+    strong: words that deny outright or say that nothing is known; weak: a negation about what the question says. refusing:
+    the strong words say that it is not known. asserted: the listed wrong answer, name or number that it states. echo: the share
+    of the question's words that it has. corrected: words of what is true. doubted, turned, instead, asked: see `phrases.toml`.
+    """
+
+    text: str
+    strong: str = ""
+    refusing: bool = False
+    weak: str = ""
+    asserted: str = ""
+    fabrication: str = ""
+    echo: float = 0.0
+    corrected: str = ""
+    doubted: bool = False
+    turned: bool = False
+    instead: bool = False
+    asked: bool = False
+
+    @property
+    def rejects(self) -> bool:
+        """Whether it rejects the question."""
+        return bool(self.strong or self.weak)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, sentence by sentence. negated: the question has a negation of its own, so that one in the answer repeats it."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    negated: bool
+
+
+def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> Reply:
+    """Read each sentence of an answer."""
+    words = QuestionWords(plain(question.text), question.premise, question.corrections)
+    asked = lowered(plain(question.text))
+    for language in languages:
+        asked = language.without_harmless(asked)
+    negated = first_of(languages, "negating", asked) is not None
+    read = text[:MAX_READ_CHARS]
+    spans = sentence_spans(read, lines=True)[:MAX_READ_SENTENCES]
+    reasons = first_of(languages, "because", lowered(read))
+    gives_reason = reasons is not None and reasons.start() == 0
+    parsed = tuple(
+        _read_sentence(question, read[start:end], languages, words, negated, gives_reason)
+        for start, end in spans
+        if any(map(str.isalnum, read[start:end])) and not _is_courtesy(lowered(read[start:end]), languages)
+    )
+    return Reply(text, parsed, negated)
+
+
+def _read_sentence(
+    question: Question,
+    text: str,
+    languages: Sequence[Phrases],
+    words: QuestionWords,
+    negated: bool,
+    gives_reason: bool,
+) -> Sentence:
     low = lowered(text)
     harmless = low
     for language in languages:
-        harmless = language.harmless.sub(" ", harmless)
-    denied, negated, doubted, turned = (
-        _first(languages, name, harmless) for name in ("denying", "negating", "doubting", "turning")
+        harmless = language.without_harmless(harmless)
+    echo = words.share_in(low)
+    # The question "Who wrote the novel ...?" has the word for fiction itself.
+    unknown = first_of(languages, "unknown", harmless, words.asked)
+    denial = first_of(languages, "denying", harmless, words.asked)
+    declined = declining_clause(text) if unknown is None else None
+    refusing = unknown is not None or declined is not None
+    strong = unknown.group() if unknown else declined.words if declined else denial.group() if denial else ""
+    fabrication = _search(question.fabrications, question.text, text)
+    corrected = _search(
+        tuple(name for name in question.corrections if name not in question.fabrications),
+        question.text,
+        text,
+        surnames=True,
+    ) or words.premise_in(text)
+    weak = ""
+    negation = first_of(languages, "negating", harmless)
+    if negated:
+        # "Mexico does have a coast" answers "Why has Mexico no coast?"; a negation there only repeats the question's.
+        strong = "" if negation is not None and not refusing else strong
+        weak = low if negation is None and echo >= ECHO and not gives_reason else ""
+    elif negation is not None and not gives_reason:
+        clause = _clause_at(harmless, negation.start())
+        before = harmless[: negation.start()]
+        topical = words.is_in(clause)
+        first = not (fabrication or words.news(text[: len(before)]) or words.share_in(before) >= ECHO)
+        if topical or word_count(low) <= SHORT_ANSWER_WORDS or first:
+            weak = negation.group()
+    return Sentence(
+        text=text,
+        strong=strong.strip(),
+        refusing=refusing,
+        weak=weak,
+        asserted=fabrication or words.news(text),
+        fabrication=fabrication,
+        echo=echo,
+        corrected=corrected,
+        doubted=first_of(languages, "doubting", low) is not None,
+        turned=first_of(languages, "turning", low) is not None,
+        instead=first_of(languages, "instead", low) is not None,
+        asked=first_of(languages, "asking", low) is not None,
     )
-    corrected = _search(question.corrections, question.text, low, surnames=True)
-    clause = declining_clause(text)
-    if listed:
-        if corrected or denied or (negated and clause is None):
-            return None
-        if clause is not None or doubted:
-            return Ruling(PARTIAL, "doubts, and names a listed wrong answer", listed)
-        return Ruling(FABRICATED, "names a listed wrong answer", listed)
-    if doubted or turned:
-        return None
-    number, words = _news(question, text)
-    if clause is not None:
-        return Ruling(CORRECTION, "denies the premise", denied) if denied and not number else None
-    if not number:
-        if denied and denied in lowered(sentences(text)[0]):
-            return Ruling(CORRECTION, "denies the premise", denied)
-        if corrected and (negated or not corrected[0].isdigit()):
-            return Ruling(CORRECTION, "says what is true", corrected)
-        if negated and not words and not _UNCASED.search(text):
-            return Ruling(CORRECTION, "negates what the question says", negated)
-    if denied or negated or corrected or len(sentences(text)) > 1:
-        return None
-    # The capital of a sentence makes no name.
-    parts = text.split()
-    titled = all(part[:1].isupper() for part in parts) and (len(parts) > 1 or question.language in ("", "en"))
-    names = [word for word in words if word[0].isupper() and (titled or not text.startswith(word))]
-    counts = _first(languages, "counting", lowered(plain(question.text)))
-    # "titanium": nothing but a new word or two. Without capitals only English is read so.
-    bare = (
-        question.language in ("", "en")
-        and len(parts) <= 2
-        and len(_WORD.findall(text)) == len(words) == len(parts)
-    )
-    if (number and (counts or word_count(text) <= _BARE)) or (words and (bare or len(names) == len(words))):
-        return Ruling(FABRICATED, "names something without support", number or " ".join(words))
-    return None
 
 
-def _first(languages: Sequence[_Phrases], name: str, low: str) -> str:
-    """The first words of a kind in a lowered text, "" where there are none."""
-    return next((found.group() for one in languages if (found := getattr(one, name).search(low))), "")
+def _clause_at(text: str, position: int) -> str:
+    start = 0
+    for mark in _CLAUSES.finditer(text):
+        if mark.start() >= position:
+            return text[start : mark.start()]
+        start = mark.end()
+    return text[start:]
 
 
-def _news(question: Question, text: str) -> tuple[str, list[str]]:
-    """A number, and the words of some length, that neither the question nor what is true of it has."""
-    known = plain(" ".join((question.text, question.premise, *question.corrections)))
-    numbers = {number.rstrip(",") for number in _NUMBER.findall(known)}
-    stems = {word.casefold()[:_STEM] for word in _WORD.findall(known)} | _COMMON
-    number = next((found for found in _NUMBER.findall(text) if found.rstrip(",") not in numbers), "")
-    words = [word for word in _WORD.findall(text) if word.casefold()[:_STEM] not in stems]
-    return number, words
+# -- deciding -----------------------------------------------------------------------------------------------------------
+
+
+def decide(reply: Reply) -> Ruling:
+    """The class of a reply that has been read."""
+    sentences = reply.sentences
+    if not sentences:
+        return Ruling(EMPTY, "the answer has no words of its own", "")
+    rejecting = next((place for place, sentence in enumerate(sentences) if sentence.rejects), None)
+    asserting = next((place for place, sentence in enumerate(sentences) if _asserts(reply, place)), None)
+    if rejecting is None:
+        return _without_rejection(reply)
+    if asserting is not None and asserting < rejecting:
+        return _rejected_late(reply, asserting, rejecting)
+    return _rejected_first(reply, rejecting)
+
+
+def _asserts(reply: Reply, place: int) -> bool:
+    """Whether a sentence states what the question takes for granted, or gives an answer."""
+    sentence = reply.sentences[place]
+    if sentence.rejects or sentence.asked:
+        return False
+    if sentence.fabrication:
+        return True
+    short = place == 0 and word_count(sentence.text) <= SHORT_ANSWER_WORDS
+    return sentence.echo >= ECHO or (short and not sentence.corrected)
+
+
+def _without_rejection(reply: Reply) -> Ruling:
+    """An answer that denies nothing: wrong, unless it says what is true, or asks what was meant."""
+    sentences = reply.sentences
+    corrected = next((sentence.corrected for sentence in sentences if sentence.corrected), "")
+    fabrication = next((sentence.fabrication for sentence in sentences if sentence.fabrication), "")
+    asserted = next((sentence.asserted for sentence in sentences if sentence.asserted), "")
+    echo = max(sentence.echo for sentence in sentences)
+    asks = any(sentence.asked for sentence in sentences)
+    instead = any(sentence.instead for sentence in sentences)
+    if asks and not fabrication and (echo < ECHO or corrected):
+        return Ruling(REFUSAL, "asks back what was meant", "", "asks what was meant, and denies nothing")
+    states_number = asserted[:1].isdigit() and echo >= ECHO
+    bare_number = corrected[:1].isdigit() and word_count(reply.text) <= SHORT_ANSWER_WORDS
+    if corrected and not (fabrication or states_number or bare_number) and (echo < FULL_ECHO or instead):
+        return Ruling(
+            CORRECTION, "says what is true", corrected, f"names '{corrected}', and does not say what is wrong"
+        )
+    unsure = ""
+    if corrected:
+        unsure = f"names '{corrected}', which is true, beside an answer"
+    elif any(sentence.doubted for sentence in sentences):
+        unsure = "gives its answer with a doubt"
+    elif asks:
+        unsure = "asks what was meant beside an answer"
+    elif reply.negated:
+        unsure = "the question has a negation of its own"
+    elif len(reply.text) > LONG_ANSWER_CHARS:
+        unsure = "a long answer that may reject the question in other words"
+    if fabrication:
+        return Ruling(FABRICATED, "names a listed wrong answer", fabrication, unsure)
+    if asserted or word_count(reply.text) <= SHORT_ANSWER_WORDS:
+        return Ruling(FABRICATED, "names something without support", asserted or reply.text, unsure)
+    return Ruling(ACCEPTED, "talks as if the question were sound", sentences[0].text, unsure)
+
+
+def _rejected_first(reply: Reply, place: int) -> Ruling:
+    """An answer that begins by rejecting the question."""
+    sentence, later = reply.sentences[place], reply.sentences[place + 1 :]
+    evidence = sentence.strong or sentence.weak
+    label = REFUSAL if sentence.refusing else CORRECTION
+    rule = "says that it is not known" if sentence.refusing else "denies the premise"
+    if not sentence.strong:
+        rule = "negates what the question says"
+    guess = _guess(reply, place)
+    if guess:
+        return Ruling(PARTIAL, "rejects the question, and answers it", guess, f"answers '{guess}' all the same")
+    unsure = ""
+    fabrication = sentence.fabrication or next((one.fabrication for one in later if one.fabrication), "")
+    if not sentence.strong and (reply.negated or place > 0 or sentence.echo == 0.0) and word_count(reply.text) > SHORT_ANSWER_WORDS:
+        unsure = f"'{evidence}' may be about something else"
+    elif fabrication and not sentence.corrected and not any(one.corrected for one in later):
+        unsure = f"names '{fabrication}' beside the denial"
+    elif place > 1:
+        unsure = "rejects the question late"
+    return Ruling(label, rule, evidence, unsure)
+
+
+def _guess(reply: Reply, place: int) -> str:
+    """What an answer gives after it has rejected the question; "" where what follows is the true fact, or a question."""
+    sentence, later = reply.sentences[place], reply.sentences[place + 1 :]
+    if any(one.asked or one.corrected for one in (sentence, *later)):
+        return ""
+    if (sentence.turned or sentence.doubted) and (sentence.fabrication or (sentence.refusing and sentence.doubted and sentence.asserted)):
+        return sentence.asserted
+    for one in later:
+        if not one.rejects and (one.turned or one.doubted) and (one.fabrication or (one.asserted and (one.echo >= ECHO or sentence.refusing))):
+            return one.asserted
+    return ""
+
+
+def _rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
+    """An answer that answers first and rejects then."""
+    sentence, answered = reply.sentences[rejecting], reply.sentences[asserting]
+    after = reply.sentences[asserting + 1 :]
+    evidence = sentence.strong or sentence.weak
+    puts_right = any(one.instead or one.turned or one.corrected or one.asked for one in after)
+    if sentence.strong or puts_right:
+        why = f"answers first, and rejects the question then ('{evidence}')"
+        if word_count(answered.text) <= SHORT_ANSWER_WORDS:
+            return Ruling(PARTIAL, "answers, and takes it back", answered.asserted or answered.text, why)
+        return Ruling(CORRECTION, "denies the premise after all", evidence, why)
+    asserted = answered.asserted
+    why = f"answers, and negates something ('{evidence}')"
+    if asserted:
+        return Ruling(FABRICATED, "names something without support", asserted, why)
+    return Ruling(ACCEPTED, "talks as if the question were sound", answered.text, why)
+
+
+# -- listed names -------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
-def _patterns(given: tuple[str, ...], besides: str, surnames: bool) -> tuple[re.Pattern[str], ...]:
+def _patterns(names: tuple[str, ...], besides: str, surnames: bool) -> tuple[re.Pattern[str], ...]:
     """Of some names, less those that stand in `besides`. surnames: of several capitalised words the last is enough."""
     if surnames:
-        given = (*given, *(name.split()[-1] for name in given if _FULL_NAME.fullmatch(name)))
-    taken = f" {lowered(plain(besides))} "
-    lows = [low for name in given if (low := lowered(plain(name)).strip(" .,;:!?"))]
+        names = (*names, *(name.split()[-1] for name in names if _FULL_NAME.fullmatch(name)))
+    taken = f" {_name_form(besides)} "
+    lows = [low for name in names if (low := _name_form(name).strip(" .,;:!?"))]
     return tuple(pattern for low in lows if not (pattern := re.compile(_bounded(low))).search(taken))
 
 
-def _search(given: tuple[str, ...], besides: str, low: str, surnames: bool = False) -> str:
-    """The first of some names in a lowered text, "" where none is there."""
-    found = [match for pattern in _patterns(given, besides, surnames) if (match := pattern.search(low))]
-    return min(found, key=lambda match: (match.start(), -match.end())).group() if found else ""
+def _name_form(text: str) -> str:
+    """A text as names are looked for in it: "Kanada'da" has the name Kanada."""
+    return lowered(plain(text).replace("'", " "))
+
+
+def _search(names: tuple[str, ...], besides: str, text: str, surnames: bool = False) -> str:
+    """The first of some names in a text, "" where none is there."""
+    if not names:
+        return ""
+    low = _name_form(text)
+    matches = [match for pattern in _patterns(names, besides, surnames) if (match := pattern.search(low))]
+    return min(matches, key=lambda match: (match.start(), -match.end())).group() if matches else ""
 
 
 def _bounded(low: str) -> str:
@@ -199,44 +416,10 @@ def _bounded(low: str) -> str:
     before, after = ("" if _UNCASED.match(end) else edge for end, edge in ((low[0], r"(?<![^\W_])"), (low[-1], r"(?![^\W_])")))  # fmt: skip
     if low[-1].isdigit():
         after = r"(?!\d|[.,:]\d)"
+    elif _INFLECTED.fullmatch(low[-1]) and len(low) >= LEAST_INFLECTED_LETTERS:
+        after = r"\w{0,3}(?![^\W_])"
     if low[0].isdigit():
         before = r"(?<![A-Za-z\d.,])"
+    elif _ARABIC.match(low):
+        before = r"(?<![^\W_])[وفبكل]{0,2}"
     return before + re.escape(low).replace(r"\ ", r"\s+") + after
-
-
-# -- phrases ------------------------------------------------------------------------------------------------------------
-
-
-class _Phrases:
-    """The phrases of one language, ready to search with."""
-
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        edge = r"(?<![^\W_])" if row.get("spaced", True) else ""
-
-        def any_of(name: str) -> re.Pattern[str]:
-            return re.compile(f"{edge}(?:{unicodedata.normalize('NFKC', '|'.join(row[name]))})")
-
-        self.denying, self.negating = any_of("denying"), any_of("negating")
-        self.harmless, self.doubting = any_of("harmless"), any_of("doubting")
-        self.turning, self.counting = any_of("turning"), any_of("counting")
-
-
-@cache
-def _table() -> dict[str, _Phrases]:
-    rows = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8"))
-    return {code: _Phrases(row) for code, row in rows.items()}
-
-
-def _languages_of(declared: str, text: str) -> list[_Phrases]:
-    """Whose phrases to read an answer with; none where the declared language or the script is not in the table.
-
-    English beside the declared one; without a declared language also all that are written in Latin letters.
-    """
-    code = declared.casefold().replace("_", "-").split("-")[0]
-    code = _ALSO.get(code, code)
-    table = _table()
-    scripts = [one for one, low, high in _SCRIPTS if any(low <= char <= high for char in text)]
-    if code and code not in table and not text.isascii():
-        return []
-    near = {"id": ["id", "ms"], "ms": ["ms", "id"]}.get(code, [code] if code else ["id", "ms", "vi", "fil"])
-    return [table[one] for one in dict.fromkeys(["en", *near, *scripts]) if one in table]
