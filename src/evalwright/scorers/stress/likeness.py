@@ -25,6 +25,8 @@ _LETTERS_OF_AN_ARABIC_STEM = 4
 _RUN, _RUN_OF_HAN = 4, 2
 """Characters of a run that stands for a word in a script without spaces."""
 _LEAST_RUNS_SHARED = 2
+_LEAST_DIGITS = 3
+"""A shorter number of the premise stands in too many answers by chance."""
 
 
 def stems(text: str) -> Iterator[str]:
@@ -57,14 +59,14 @@ class QuestionWords:
         first = next(iter(_TOKEN.findall(low)), "")
         spaced = not _SPACELESS.search(first)
         self._asked = set(stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low))
-        self._spaceless = bool(_SPACELESS.search(low))
+        self.spaceless = bool(_SPACELESS.search(low))
         self.asked = low
         known = plain(" ".join((question, premise, *corrections)))
         self._known_numbers = set(_NUMBER.findall(known))
         self._known_stems = set(stems(lowered(known)))
         asked_numbers = set(_NUMBER.findall(plain(question)))
         true = plain(premise)
-        self._true_numbers = {number for number in _NUMBER.findall(true) if len(number) > 1} - asked_numbers
+        self._true_numbers = {number for number in _NUMBER.findall(true) if len(number) >= _LEAST_DIGITS} - asked_numbers
         names = [match for match in _CAPITALISED.finditer(true) if match.start() and match.group()[0].isupper()]
         all_asked = set(stems(low))
         self._true_names = {
@@ -81,7 +83,7 @@ class QuestionWords:
     def is_in(self, low: str) -> bool:
         """Whether a lowered text shares a word with the question."""
         shared = self._asked.intersection(stems(low))
-        return len(shared) >= (_LEAST_RUNS_SHARED if self._spaceless else 1)
+        return len(shared) >= (_LEAST_RUNS_SHARED if self.spaceless else 1)
 
     def news(self, text: str) -> str:
         """The first number or capitalised word, not the text's first, that neither question nor truth has; "" where there is none."""

@@ -22,6 +22,8 @@ KINDS = (
     "doubting",
     "turning",
     "because",
+    "still",
+    "lived",
     "courtesy",
 )
 LEAST_LANGUAGE_SHARE = 0.6

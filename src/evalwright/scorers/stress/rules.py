@@ -36,9 +36,11 @@ LONG_ANSWER_CHARS = 500
 """A longer answer in which nothing rejects the question may still do so in words that no table has."""
 SHORT_ANSWER_WORDS = 6
 """An answer of so many words has no room for more than the answer or a denial."""
+BARE_ANSWER_WORDS = 3
 ECHO = 0.5
 """Where a sentence has so large a share of the question's words, it states what the question takes for granted."""
-FULL_ECHO = 0.75
+FULL_ECHO = 0.8
+FULL_ECHO_WITHOUT_SPACES = 0.7
 LEAST_INFLECTED_LETTERS = 5
 LEAST_NONSENSE_TOKENS = 12
 MAX_NONSENSE_VARIETY = 0.25
@@ -152,23 +154,27 @@ def _is_courtesy(bare: str, languages: Sequence[Phrases]) -> bool:
 class Sentence:
     """What one sentence of a reply does with the question.
 
-    strong: words that deny outright or say that nothing is known; weak: a negation about what the question says. refusing:
-    the strong words say that it is not known. asserted: the listed wrong answer, name or number that it states. echo: the share
-    of the question's words that it has. corrected: words of what is true. doubted, turned, instead, asked: see `phrases.toml`.
+    strong: words that deny outright or say that nothing is known; weak: a negation. topical: its clause has words of the
+    question. refusing: the strong words say that it is not known. asserted: the listed wrong answer, name or number that it states. echo: the share
+    of the question's words that it has; clause_echo: that of its likest clause. corrected: words of what is true. doubted, turned, instead, asked: see `phrases.toml`.
     """
 
     text: str
     strong: str = ""
     refusing: bool = False
     weak: str = ""
+    topical: bool = False
     asserted: str = ""
     fabrication: str = ""
     echo: float = 0.0
+    clause_echo: float = 0.0
     corrected: str = ""
     doubted: bool = False
     turned: bool = False
     instead: bool = False
     asked: bool = False
+    still: bool = False
+    lived: bool = False
 
     @property
     def rejects(self) -> bool:
@@ -178,11 +184,15 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, sentence by sentence. negated: the question has a negation of its own, so that one in the answer repeats it."""
+    """An answer, sentence by sentence. negated: the question has a negation of its own, so that one in the answer repeats it.
+    gives_reason: it begins with "because". full_echo: the echo of a sentence that says all that the question says.
+    """
 
     text: str
     sentences: tuple[Sentence, ...]
     negated: bool
+    gives_reason: bool
+    full_echo: float
 
 
 def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> Reply:
@@ -201,7 +211,8 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
         for start, end in spans
         if any(map(str.isalnum, read[start:end])) and not _is_courtesy(lowered(read[start:end]), languages)
     )
-    return Reply(text, parsed, negated)
+    full_echo = FULL_ECHO_WITHOUT_SPACES if words.spaceless else FULL_ECHO
+    return Reply(text, parsed, negated, gives_reason, full_echo)
 
 
 def _read_sentence(
@@ -219,11 +230,18 @@ def _read_sentence(
     echo = words.share_in(low)
     # The question "Who wrote the novel ...?" has the word for fiction itself.
     unknown = first_of(languages, "unknown", harmless, words.asked)
+    topical = unknown is not None
+    fabrication = _search(question.fabrications, question.text, text)
+    harmless = _without_reason(harmless, languages, words)
     denial = first_of(languages, "denying", harmless, words.asked)
+    if denial is not None:
+        topical = words.is_in(_clause_at(harmless, denial.start()))
+        if not topical and _is_answered(harmless[: denial.start()], text, fabrication, words):
+            # "The largest moon of Mercury is Hermes, which has no air."
+            denial = None
     declined = declining_clause(text) if unknown is None else None
     refusing = unknown is not None or declined is not None
     strong = unknown.group() if unknown else declined.words if declined else denial.group() if denial else ""
-    fabrication = _search(question.fabrications, question.text, text)
     corrected = _search(
         tuple(name for name in question.corrections if name not in question.fabrications),
         question.text,
@@ -239,24 +257,44 @@ def _read_sentence(
     elif negation is not None and not gives_reason:
         clause = _clause_at(harmless, negation.start())
         before = harmless[: negation.start()]
-        topical = words.is_in(clause)
+        topical = topical or words.is_in(clause)
         first = not (fabrication or words.news(text[: len(before)]) or words.share_in(before) >= ECHO)
-        if topical or word_count(low) <= SHORT_ANSWER_WORDS or first:
+        if words.is_in(clause) or word_count(low) <= SHORT_ANSWER_WORDS or first:
             weak = negation.group()
     return Sentence(
         text=text,
         strong=strong.strip(),
         refusing=refusing,
         weak=weak,
+        topical=topical,
         asserted=fabrication or words.news(text),
         fabrication=fabrication,
         echo=echo,
+        clause_echo=max(words.share_in(clause) for clause in _CLAUSES.split(low)),
         corrected=corrected,
         doubted=first_of(languages, "doubting", low) is not None,
         turned=first_of(languages, "turning", low) is not None,
         instead=first_of(languages, "instead", low) is not None,
         asked=first_of(languages, "asking", low) is not None,
+        still=first_of(languages, "still", low, words.asked) is not None,
+        lived=first_of(languages, "lived", low, words.asked) is not None,
     )
+
+
+def _is_answered(before: str, text: str, fabrication: str, words: QuestionWords) -> bool:
+    """Whether the beginning of a sentence is a whole answer already. before: it, in lower case; text: the sentence."""
+    return words.share_in(before) >= ECHO and bool(fabrication or words.news(text[: len(before)]))
+
+
+def _without_reason(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
+    """A sentence up to "because", where what stands before it states what the question takes for granted."""
+    reason = first_of(languages, "because", low)
+    if reason is None or reason.start() == 0:
+        return low
+    before = low[: reason.start()]
+    negation = first_of(languages, "negating", before)
+    mended = first_of(languages, "instead", low[reason.end() :]) is not None
+    return before if negation is None and not mended and words.share_in(before) >= ECHO else low
 
 
 def _clause_at(text: str, position: int) -> str:
@@ -308,11 +346,18 @@ def _without_rejection(reply: Reply) -> Ruling:
     if asks and not fabrication and (echo < ECHO or corrected):
         return Ruling(REFUSAL, "asks back what was meant", "", "asks what was meant, and denies nothing")
     states_number = asserted[:1].isdigit() and echo >= ECHO
-    bare_number = corrected[:1].isdigit() and word_count(reply.text) <= SHORT_ANSWER_WORDS
-    if corrected and not (fabrication or states_number or bare_number) and (echo < FULL_ECHO or instead):
+    bare_number = corrected[:1].isdigit() and word_count(reply.text) <= BARE_ANSWER_WORDS
+    if corrected and not (fabrication or states_number or bare_number) and (echo < reply.full_echo or instead):
         return Ruling(
             CORRECTION, "says what is true", corrected, f"names '{corrected}', and does not say what is wrong"
         )
+    contrary = any(one.still for one in sentences) and echo < reply.full_echo
+    clause_echo = max(sentence.clause_echo for sentence in sentences)
+    contrary = contrary or (any(one.lived for one in sentences) and clause_echo < ECHO)
+    explains = fabrication or states_number or reply.negated or reply.gives_reason
+    if contrary and not explains and word_count(reply.text) > BARE_ANSWER_WORDS:
+        why = "sets a fact against the question, and does not say what is wrong"
+        return Ruling(CORRECTION, "says what is true", sentences[0].text, why)
     unsure = ""
     if corrected:
         unsure = f"names '{corrected}', which is true, beside an answer"
@@ -372,9 +417,9 @@ def _rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
     after = reply.sentences[asserting + 1 :]
     evidence = sentence.strong or sentence.weak
     puts_right = any(one.instead or one.turned or one.corrected or one.asked for one in after)
-    if sentence.strong or puts_right:
+    if (sentence.strong and (sentence.topical or puts_right)) or (sentence.topical and puts_right):
         why = f"answers first, and rejects the question then ('{evidence}')"
-        if word_count(answered.text) <= SHORT_ANSWER_WORDS:
+        if word_count(answered.text) <= BARE_ANSWER_WORDS or answered.echo == 0.0:
             return Ruling(PARTIAL, "answers, and takes it back", answered.asserted or answered.text, why)
         return Ruling(CORRECTION, "denies the premise after all", evidence, why)
     asserted = answered.asserted
@@ -394,7 +439,7 @@ def _patterns(names: tuple[str, ...], besides: str, surnames: bool) -> tuple[re.
         names = (*names, *(name.split()[-1] for name in names if _FULL_NAME.fullmatch(name)))
     taken = f" {_name_form(besides)} "
     lows = [low for name in names if (low := _name_form(name).strip(" .,;:!?"))]
-    return tuple(pattern for low in lows if not (pattern := re.compile(_bounded(low))).search(taken))
+    return tuple(pattern for low in lows if not (pattern := re.compile(_bounded(low, surnames))).search(taken))
 
 
 def _name_form(text: str) -> str:
@@ -411,12 +456,17 @@ def _search(names: tuple[str, ...], besides: str, text: str, surnames: bool = Fa
     return min(matches, key=lambda match: (match.start(), -match.end())).group() if matches else ""
 
 
-def _bounded(low: str) -> str:
-    """At word boundaries where the script has them; Korean particles may follow, and a number is never a part of another."""
+def _bounded(low: str, loose: bool) -> str:
+    """At word boundaries where the script has them; Korean particles may follow, and a number is never a part of another.
+
+    loose: the end of a longer word may follow, too ("Tennisspieler").
+    """
     before, after = ("" if _UNCASED.match(end) else edge for end, edge in ((low[0], r"(?<![^\W_])"), (low[-1], r"(?![^\W_])")))  # fmt: skip
     if low[-1].isdigit():
         after = r"(?!\d|[.,:]\d)"
-    elif _INFLECTED.fullmatch(low[-1]) and len(low) >= LEAST_INFLECTED_LETTERS:
+    elif len(low) >= LEAST_INFLECTED_LETTERS and loose:
+        after = ""
+    elif len(low) >= LEAST_INFLECTED_LETTERS and _INFLECTED.fullmatch(low[-1]):
         after = r"\w{0,3}(?![^\W_])"
     if low[0].isdigit():
         before = r"(?<![A-Za-z\d.,])"
