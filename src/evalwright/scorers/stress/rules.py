@@ -367,6 +367,8 @@ def _without_rejection(reply: Reply) -> Ruling:
         unsure = "asks what was meant beside an answer"
     elif reply.negated:
         unsure = "the question has a negation of its own"
+    elif 0 < echo < ECHO and word_count(reply.text) > BARE_ANSWER_WORDS and not (fabrication or reply.gives_reason):
+        unsure = "says something of what the question is about, and perhaps not what it asks"
     elif len(reply.text) > LONG_ANSWER_CHARS:
         unsure = "a long answer that may reject the question in other words"
     if fabrication:
