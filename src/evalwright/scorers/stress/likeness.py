@@ -14,6 +14,7 @@ _HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _INDIC = re.compile("[\u0900-\u0dff]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
+_UNCASED = re.compile("[\u0600-\u06ff\u0900-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3]")
 _ARABIC_PREFIX = re.compile(r"^(?:و|ف)?(?:ب|ك|ل)?(?:ال|لل)?(?=\w{3})")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _CAPITALISED = re.compile(r"(?<![^\W_])[^\W\d_]{3,}")
@@ -24,7 +25,8 @@ _LETTERS_OF_AN_INDIC_STEM = 4
 _LETTERS_OF_AN_ARABIC_STEM = 4
 _RUN, _RUN_OF_HAN = 4, 2
 """Characters of a run that stands for a word in a script without spaces."""
-_LEAST_RUNS_SHARED = 2
+_RUNS_OF_A_WORD, _RUNS_OF_A_HAN_WORD = 4, 2
+"""How many runs a word of such a script has."""
 _LEAST_DIGITS = 3
 """A shorter number of the premise stands in too many answers by chance."""
 
@@ -33,6 +35,7 @@ def stems(text: str) -> Iterator[str]:
     """What stands for the words of a lowered text: their beginnings, or short runs of characters where no space parts words."""
     for token in _TOKEN.findall(text):
         if _SPACELESS.search(token):
+            yield from _NUMBER.findall(token)
             for run in _SPACELESS.findall(token):
                 length = _RUN_OF_HAN if _HAN_OR_KANA.match(run) else _RUN
                 yield from (run[start : start + length] for start in range(len(run) - length + 1))
@@ -61,6 +64,8 @@ class QuestionWords:
         self._asked = set(stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low))
         self.spaceless = bool(_SPACELESS.search(low))
         self.asked = low
+        han = _HAN_OR_KANA.search(low) is not None
+        self._runs_of_a_word = (_RUNS_OF_A_HAN_WORD if han else _RUNS_OF_A_WORD) if self.spaceless else 1
         known = plain(" ".join((question, premise, *corrections)))
         self._known_numbers = set(_NUMBER.findall(known))
         self._known_stems = set(stems(lowered(known)))
@@ -80,10 +85,14 @@ class QuestionWords:
             return 0.0
         return len(self._asked.intersection(stems(low))) / len(self._asked)
 
-    def is_in(self, low: str) -> bool:
-        """Whether a lowered text shares a word with the question."""
-        shared = self._asked.intersection(stems(low))
-        return len(shared) >= (_LEAST_RUNS_SHARED if self.spaceless else 1)
+    def count_in(self, low: str) -> int:
+        """How many words of the question a lowered text has; without spaces, a word is a few runs of characters."""
+        shared = len(self._asked.intersection(stems(low)))
+        return -(-shared // self._runs_of_a_word) if shared > 1 or not self.spaceless else 0
+
+    def has_others(self, low: str) -> bool:
+        """Whether a lowered text in a script without capitals has words that the question has not."""
+        return _UNCASED.search(low) is not None and not self._known_stems.issuperset(stems(low))
 
     def news(self, text: str) -> str:
         """The first number or capitalised word, not the text's first, that neither question nor truth has; "" where there is none."""

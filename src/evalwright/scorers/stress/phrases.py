@@ -24,6 +24,7 @@ KINDS = (
     "because",
     "still",
     "lived",
+    "and",
     "courtesy",
 )
 LEAST_LANGUAGE_SHARE = 0.6

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from evalwright.core.samples import UNREADABLE
@@ -39,9 +41,19 @@ SHORT_ANSWER_WORDS = 6
 BARE_ANSWER_WORDS = 3
 ECHO = 0.5
 """Where a sentence has so large a share of the question's words, it states what the question takes for granted."""
+ANSWERED = 0.4
+"""A clause with so large a share, and something new beside it, is a whole answer."""
 FULL_ECHO = 0.8
 FULL_ECHO_WITHOUT_SPACES = 0.7
 LEAST_INFLECTED_LETTERS = 5
+LEAST_SHARED_TO_TAKE_BACK = 2
+"""A denial behind an answer takes it back where it has so many words of the question."""
+MAX_CONTRAST_WORDS = 4
+SIGNS = ("doubting", "turning", "instead", "asking", "still", "lived")
+"""Kinds of phrases that say how a sentence is meant; see `phrases.toml`."""
+FIRST_DISTANT_SENTENCE = 2
+"""From this sentence on a denial is read only where it is about the question."""
+MAX_MATCHES = 20
 LEAST_NONSENSE_TOKENS = 12
 MAX_NONSENSE_VARIETY = 0.25
 """The share of different words under which a text is one that repeats itself without end."""
@@ -156,7 +168,7 @@ class Sentence:
 
     strong: words that deny outright or say that nothing is known; weak: a negation. topical: its clause has words of the
     question. refusing: the strong words say that it is not known. asserted: the listed wrong answer, name or number that it states. echo: the share
-    of the question's words that it has; clause_echo: that of its likest clause. corrected: words of what is true. doubted, turned, instead, asked: see `phrases.toml`.
+    of the question's words that it has; clause_echo: that of its likest clause. corrected: words of what is true. signs: which of `SIGNS` it has.
     """
 
     text: str
@@ -169,12 +181,7 @@ class Sentence:
     echo: float = 0.0
     clause_echo: float = 0.0
     corrected: str = ""
-    doubted: bool = False
-    turned: bool = False
-    instead: bool = False
-    asked: bool = False
-    still: bool = False
-    lived: bool = False
+    signs: frozenset[str] = frozenset()
 
     @property
     def rejects(self) -> bool:
@@ -207,8 +214,8 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
     reasons = first_of(languages, "because", lowered(read))
     gives_reason = reasons is not None and reasons.start() == 0
     parsed = tuple(
-        _read_sentence(question, read[start:end], languages, words, negated, gives_reason)
-        for start, end in spans
+        _read_sentence(question, read[start:end], languages, words, negated, gives_reason, place)
+        for place, (start, end) in enumerate(spans)
         if any(map(str.isalnum, read[start:end])) and not _is_courtesy(lowered(read[start:end]), languages)
     )
     full_echo = FULL_ECHO_WITHOUT_SPACES if words.spaceless else FULL_ECHO
@@ -222,68 +229,105 @@ def _read_sentence(
     words: QuestionWords,
     negated: bool,
     gives_reason: bool,
+    place: int,
 ) -> Sentence:
     low = lowered(text)
+    clauses = Clauses(text, low, languages, words, _search(question.fabrications, question.text, text))
     harmless = low
     for language in languages:
         harmless = language.without_harmless(harmless)
-    echo = words.share_in(low)
-    # The question "Who wrote the novel ...?" has the word for fiction itself.
-    unknown = first_of(languages, "unknown", harmless, words.asked)
-    topical = unknown is not None
-    fabrication = _search(question.fabrications, question.text, text)
     harmless = _without_reason(harmless, languages, words)
-    denial = first_of(languages, "denying", harmless, words.asked)
-    if denial is not None:
-        topical = words.is_in(_clause_at(harmless, denial.start()))
-        if not topical and _is_answered(harmless[: denial.start()], text, fabrication, words):
-            # "The largest moon of Mercury is Hermes, which has no air."
-            denial = None
+    unknown = clauses.first_rejection("unknown", harmless)
+    denial = clauses.first_rejection("denying", harmless)
+    if denial is not None and place >= FIRST_DISTANT_SENTENCE and not clauses.is_topical(denial.start()):
+        denial = None
     declined = declining_clause(text) if unknown is None else None
     refusing = unknown is not None or declined is not None
     strong = unknown.group() if unknown else declined.words if declined else denial.group() if denial else ""
-    corrected = _search(
-        tuple(name for name in question.corrections if name not in question.fabrications),
-        question.text,
-        text,
-        surnames=True,
-    ) or words.premise_in(text)
+    negation = clauses.first_rejection("negating", harmless)
+    echo = words.share_in(low)
     weak = ""
-    negation = first_of(languages, "negating", harmless)
     if negated:
         # "Mexico does have a coast" answers "Why has Mexico no coast?"; a negation there only repeats the question's.
         strong = "" if negation is not None and not refusing else strong
         weak = low if negation is None and echo >= ECHO and not gives_reason else ""
     elif negation is not None and not gives_reason:
-        clause = _clause_at(harmless, negation.start())
-        before = harmless[: negation.start()]
-        topical = topical or words.is_in(clause)
-        first = not (fabrication or words.news(text[: len(before)]) or words.share_in(before) >= ECHO)
-        if words.is_in(clause) or word_count(low) <= SHORT_ANSWER_WORDS or first:
+        at_once = place == 0 and (word_count(low) <= SHORT_ANSWER_WORDS or clauses.opens(negation.start()))
+        if at_once or clauses.shared(negation.start()):
             weak = negation.group()
+    deciding = unknown or denial or negation
+    corrections = tuple(name for name in question.corrections if name not in question.fabrications)
+    corrected = _search(corrections, question.text, text, surnames=True) or words.premise_in(text)
+    spoken = {kind: first_of(languages, kind, low, words.asked) is not None for kind in SIGNS}
     return Sentence(
         text=text,
         strong=strong.strip(),
         refusing=refusing,
         weak=weak,
-        topical=topical,
-        asserted=fabrication or words.news(text),
-        fabrication=fabrication,
+        topical=deciding is not None and clauses.is_topical(deciding.start()),
+        asserted=clauses.fabrication or words.news(text),
+        fabrication=clauses.fabrication,
         echo=echo,
-        clause_echo=max(words.share_in(clause) for clause in _CLAUSES.split(low)),
+        clause_echo=max(words.share_in(clause) for clause in clauses.texts),
         corrected=corrected,
-        doubted=first_of(languages, "doubting", low) is not None,
-        turned=first_of(languages, "turning", low) is not None,
-        instead=first_of(languages, "instead", low) is not None,
-        asked=first_of(languages, "asking", low) is not None,
-        still=first_of(languages, "still", low, words.asked) is not None,
-        lived=first_of(languages, "lived", low, words.asked) is not None,
+        signs=frozenset(kind for kind, there in spoken.items() if there),
     )
 
 
-def _is_answered(before: str, text: str, fabrication: str, words: QuestionWords) -> bool:
-    """Whether the beginning of a sentence is a whole answer already. before: it, in lower case; text: the sentence."""
-    return words.share_in(before) >= ECHO and bool(fabrication or words.news(text[: len(before)]))
+class Clauses:
+    """The clauses of a sentence, and which of its phrases reject the question rather than say something beside an answer."""
+
+    def __init__(
+        self, text: str, low: str, languages: Sequence[Phrases], words: QuestionWords, fabrication: str
+    ) -> None:
+        self.fabrication = fabrication
+        self._text = text
+        self._low = low
+        self._languages = languages
+        self._words = words
+        starts = {0, *(mark.end() for mark in _CLAUSES.finditer(low))}
+        for language in languages:
+            starts |= {found.start() for kind in ("and", "turning") for found in language.patterns[kind].finditer(low)}
+        self._starts = sorted(starts)
+        ends = [*self._starts[1:], len(low)]
+        self.texts = [low[start:end] for start, end in zip(self._starts, ends, strict=True)]
+
+    def first_rejection(self, kind: str, low: str) -> re.Match[str] | None:
+        """The first phrase of a kind that is no aside behind a whole answer: "It is Hermes, which has no air"."""
+        matches = [
+            match
+            for language in self._languages
+            for match in islice(language.patterns[kind].finditer(low), MAX_MATCHES)
+            if match.group() not in self._words.asked or kind == "negating"
+        ]
+        matches.sort(key=lambda match: match.start())
+        return next((match for match in matches if not self._is_aside(match.start())), None)
+
+    def shared(self, position: int) -> int:
+        """How many words of the question the clause at a position has."""
+        return self._words.count_in(self.texts[self._place(position)])
+
+    def is_topical(self, position: int) -> bool:
+        """Whether the clause at a position is about what the question asks, not only about what it names."""
+        return self.shared(position) >= 1
+
+    def opens(self, position: int) -> bool:
+        """Whether a position is in the sentence's first clause, before anything new is named."""
+        return self._place(position) == 0 and not self._words.news(self._text[:position])
+
+    def _place(self, position: int) -> int:
+        return bisect_right(self._starts, position) - 1
+
+    def _is_aside(self, position: int) -> bool:
+        start = self._starts[self._place(position)]
+        before = self._low[:start]
+        shared = self.shared(position)
+        # "Armstrong landed on the Moon, not Mars."
+        contrast = shared and word_count(self.texts[self._place(position)]) <= MAX_CONTRAST_WORDS
+        if self._words.share_in(before) < ANSWERED or shared >= LEAST_SHARED_TO_TAKE_BACK or contrast:
+            return False
+        named = self.fabrication or self._words.news(self._text[:start])
+        return bool(named) or self._words.has_others(before)
 
 
 def _without_reason(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
@@ -295,15 +339,6 @@ def _without_reason(low: str, languages: Sequence[Phrases], words: QuestionWords
     negation = first_of(languages, "negating", before)
     mended = first_of(languages, "instead", low[reason.end() :]) is not None
     return before if negation is None and not mended and words.share_in(before) >= ECHO else low
-
-
-def _clause_at(text: str, position: int) -> str:
-    start = 0
-    for mark in _CLAUSES.finditer(text):
-        if mark.start() >= position:
-            return text[start : mark.start()]
-        start = mark.end()
-    return text[start:]
 
 
 # -- deciding -----------------------------------------------------------------------------------------------------------
@@ -326,7 +361,7 @@ def decide(reply: Reply) -> Ruling:
 def _asserts(reply: Reply, place: int) -> bool:
     """Whether a sentence states what the question takes for granted, or gives an answer."""
     sentence = reply.sentences[place]
-    if sentence.rejects or sentence.asked:
+    if sentence.rejects or "asking" in sentence.signs:
         return False
     if sentence.fabrication:
         return True
@@ -341,8 +376,8 @@ def _without_rejection(reply: Reply) -> Ruling:
     fabrication = next((sentence.fabrication for sentence in sentences if sentence.fabrication), "")
     asserted = next((sentence.asserted for sentence in sentences if sentence.asserted), "")
     echo = max(sentence.echo for sentence in sentences)
-    asks = any(sentence.asked for sentence in sentences)
-    instead = any(sentence.instead for sentence in sentences)
+    asks = any("asking" in sentence.signs for sentence in sentences)
+    instead = any("instead" in sentence.signs for sentence in sentences)
     if asks and not fabrication and (echo < ECHO or corrected):
         return Ruling(REFUSAL, "asks back what was meant", "", "asks what was meant, and denies nothing")
     states_number = asserted[:1].isdigit() and echo >= ECHO
@@ -351,9 +386,9 @@ def _without_rejection(reply: Reply) -> Ruling:
         return Ruling(
             CORRECTION, "says what is true", corrected, f"names '{corrected}', and does not say what is wrong"
         )
-    contrary = any(one.still for one in sentences) and echo < reply.full_echo
+    contrary = any("still" in one.signs for one in sentences) and echo < reply.full_echo
     clause_echo = max(sentence.clause_echo for sentence in sentences)
-    contrary = contrary or (any(one.lived for one in sentences) and clause_echo < ECHO)
+    contrary = contrary or (any("lived" in one.signs and one.echo > 0 for one in sentences) and clause_echo < ECHO)
     explains = fabrication or states_number or reply.negated or reply.gives_reason
     if contrary and not explains and word_count(reply.text) > BARE_ANSWER_WORDS:
         why = "sets a fact against the question, and does not say what is wrong"
@@ -361,7 +396,7 @@ def _without_rejection(reply: Reply) -> Ruling:
     unsure = ""
     if corrected:
         unsure = f"names '{corrected}', which is true, beside an answer"
-    elif any(sentence.doubted for sentence in sentences):
+    elif any("doubting" in sentence.signs for sentence in sentences):
         unsure = "gives its answer with a doubt"
     elif asks:
         unsure = "asks what was meant beside an answer"
@@ -403,12 +438,12 @@ def _rejected_first(reply: Reply, place: int) -> Ruling:
 def _guess(reply: Reply, place: int) -> str:
     """What an answer gives after it has rejected the question; "" where what follows is the true fact, or a question."""
     sentence, later = reply.sentences[place], reply.sentences[place + 1 :]
-    if any(one.asked or one.corrected for one in (sentence, *later)):
+    if any("asking" in one.signs or one.corrected for one in (sentence, *later)):
         return ""
-    if (sentence.turned or sentence.doubted) and (sentence.fabrication or (sentence.refusing and sentence.doubted and sentence.asserted)):
+    if ("turning" in sentence.signs or "doubting" in sentence.signs) and (sentence.fabrication or (sentence.refusing and "doubting" in sentence.signs and sentence.asserted)):
         return sentence.asserted
     for one in later:
-        if not one.rejects and (one.turned or one.doubted) and (one.fabrication or (one.asserted and (one.echo >= ECHO or sentence.refusing))):
+        if not one.rejects and ("turning" in one.signs or "doubting" in one.signs) and (one.fabrication or (one.asserted and (one.echo >= ECHO or sentence.refusing))):
             return one.asserted
     return ""
 
@@ -418,8 +453,9 @@ def _rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
     sentence, answered = reply.sentences[rejecting], reply.sentences[asserting]
     after = reply.sentences[asserting + 1 :]
     evidence = sentence.strong or sentence.weak
-    puts_right = any(one.instead or one.turned or one.corrected or one.asked for one in after)
-    if (sentence.strong and (sentence.topical or puts_right)) or (sentence.topical and puts_right):
+    puts_right = any("instead" in one.signs or "turning" in one.signs or one.corrected or "asking" in one.signs for one in after)
+    mended = sentence.corrected or not sentence.signs.isdisjoint(("instead", "asking"))
+    if (sentence.strong and (sentence.topical or mended)) or (sentence.topical and puts_right):
         why = f"answers first, and rejects the question then ('{evidence}')"
         if word_count(answered.text) <= BARE_ANSWER_WORDS or answered.echo == 0.0:
             return Ruling(PARTIAL, "answers, and takes it back", answered.asserted or answered.text, why)
