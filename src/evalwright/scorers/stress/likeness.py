@@ -17,6 +17,7 @@ _ARABIC = re.compile("[\u0600-\u06ff]")
 _UNCASED = re.compile("[\u0600-\u06ff\u0900-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3]")
 _ARABIC_PREFIX = re.compile(r"^(?:و|ف)?(?:ب|ك|ل)?(?:ال|لل)?(?=\w{3})")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_YEAR = re.compile(r"(?<![\d.,])[12]\d{3}(?![\d.,]\d)")
 _CAPITALISED = re.compile(r"(?<![^\W_])[^\W\d_]{3,}")
 _LETTERS_OF_A_STEM = 5
 _LEAST_LETTERS = 4
@@ -64,6 +65,7 @@ class QuestionWords:
         self._asked = set(stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low))
         self.spaceless = bool(_SPACELESS.search(low))
         self.asked = low
+        self._years = set(_YEAR.findall(question))
         han = _HAN_OR_KANA.search(low) is not None
         self._runs_of_a_word = (_RUNS_OF_A_HAN_WORD if han else _RUNS_OF_A_WORD) if self.spaceless else 1
         known = plain(" ".join((question, premise, *corrections)))
@@ -104,6 +106,11 @@ class QuestionWords:
             if match.start() and word[0].isupper() and not self._known_stems.intersection(stems(lowered(word))):
                 return word
         return ""
+
+    def other_year(self, text: str) -> str:
+        """A year in a text that has none of those that the question has; "" where there is none, or the question has no year."""
+        years = _YEAR.findall(text)
+        return years[0] if self._years and years and self._years.isdisjoint(years) else ""
 
     def premise_in(self, text: str) -> str:
         """A number or name of what is true that a text has and the question has not; "" where there is none."""

@@ -44,6 +44,7 @@ ECHO = 0.5
 ANSWERED = 0.4
 """A clause with so large a share, and something new beside it, is a whole answer."""
 FULL_ECHO = 0.8
+LEAST_ECHO_WITH_YEAR = 0.33
 FULL_ECHO_WITHOUT_SPACES = 0.7
 LEAST_INFLECTED_LETTERS = 5
 LEAST_SHARED_TO_TAKE_BACK = 2
@@ -168,7 +169,8 @@ class Sentence:
 
     strong: words that deny outright or say that nothing is known; weak: a negation. topical: its clause has words of the
     question. refusing: the strong words say that it is not known. asserted: the listed wrong answer, name or number that it states. echo: the share
-    of the question's words that it has; clause_echo: that of its likest clause. corrected: words of what is true. signs: which of `SIGNS` it has.
+    of the question's words that it has; clause_echo: that of its likest clause. corrected: words of what is true.
+    other_year: a year, where the question has a different one. signs: which of `SIGNS` it has.
     """
 
     text: str
@@ -181,6 +183,7 @@ class Sentence:
     echo: float = 0.0
     clause_echo: float = 0.0
     corrected: str = ""
+    other_year: str = ""
     signs: frozenset[str] = frozenset()
 
     @property
@@ -270,6 +273,7 @@ def _read_sentence(
         echo=echo,
         clause_echo=max(words.share_in(clause) for clause in clauses.texts),
         corrected=corrected,
+        other_year=words.other_year(text) if echo >= LEAST_ECHO_WITH_YEAR else "",
         signs=frozenset(kind for kind, there in spoken.items() if there),
     )
 
@@ -386,6 +390,10 @@ def _without_rejection(reply: Reply) -> Ruling:
         return Ruling(
             CORRECTION, "says what is true", corrected, f"names '{corrected}', and does not say what is wrong"
         )
+    dated = next((sentence for sentence in sentences if sentence.other_year), None)
+    if dated is not None and not fabrication:
+        why = f"speaks of {dated.other_year}, and the question of another year"
+        return Ruling(CORRECTION, "gives another year than the question", dated.other_year, why)
     contrary = any("still" in one.signs for one in sentences) and echo < reply.full_echo
     clause_echo = max(sentence.clause_echo for sentence in sentences)
     contrary = contrary or (any("lived" in one.signs and one.echo > 0 for one in sentences) and clause_echo < ECHO)
