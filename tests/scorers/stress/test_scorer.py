@@ -156,7 +156,7 @@ def test_asked_always_the_judge_is_compared_and_certain_rules_stand() -> None:
     assert found["kappa"].value == pytest.approx((3 / 4 - 3 / 16) / (1 - 3 / 16))
     shares = [1 / 4, 1 / 8, 1 / 8, 1 / 4, 1 / 4]
     chance = sum(share * (1 - share) for share in shares) / (len(CLASSES) - 1)
-    assert found["ac1"].value == pytest.approx((2 / 3 - chance) / (1 - chance))
+    assert found["ac1"].value == pytest.approx((3 / 4 - chance) / (1 - chance))
 
 
 def test_where_a_verdict_cannot_be_read_the_rules_reading_stands() -> None:
