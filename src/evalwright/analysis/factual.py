@@ -85,7 +85,9 @@ def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
     values = np.array([sum(label in classes for label in each) / len(each) for _, each, _ in scored.values()])
     codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _, _) in scored.items()]
     column = Column(values, {}, np.array(codes, np.int64), len(labels) - len(scored))
-    return replace(compute("accuracy", column), n_unsure=sum(bool(unsure) for _, _, unsure in scored.values()))
+    return replace(
+        compute("accuracy", column), n_unsure=sum(bool(unsure) for _, _, unsure in scored.values())
+    )
 
 
 def hardware_of(run: Run) -> str:

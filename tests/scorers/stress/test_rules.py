@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import evalwright
 from evalwright.scorers.judge.forms import BadVerdict, mark_of
+from evalwright.scorers.stress.question import Question, question_of
 from evalwright.scorers.stress.rubric import MEANINGS, asked_about
 from evalwright.scorers.stress.rules import (
     CLASSES,
@@ -24,10 +25,8 @@ from evalwright.scorers.stress.rules import (
     PARTIAL,
     REFUSAL,
     UNREADABLE,
-    Question,
     Ruling,
     judge_by_rules,
-    question_of,
 )
 from support.bounds import ends
 
@@ -187,7 +186,18 @@ def test_any_text_has_a_class(text: str) -> None:
 
 def test_hostile_lengths_take_no_time() -> None:
     with ends():
-        parts = ("not ", "no one but ", "(", "a", "나", "1,", "there is no king of ", "was not until ", "nie ", "değil ma")
+        parts = (
+            "not ",
+            "no one but ",
+            "(",
+            "a",
+            "나",
+            "1,",
+            "there is no king of ",
+            "was not until ",
+            "nie ",
+            "değil ma",
+        )
         for part in (*parts, "ไม่", "の前提が", "king, and ", "\n", "king?\n", "не было "):
             for question in (KING, Question(part * 40), Question(part * 40, language="tr")):
                 assert label(question, part * (100_000 // len(part))) in CLASSES

@@ -165,7 +165,9 @@ def conclude(case: Case, checked: Faults) -> Score:
     }
     notes = _notes(case, faults)
     unsure = case.unsure
-    unclear = [need for place, need in enumerate(case.needs) if need.cited and checked[place, need.cited] is None]
+    unclear = [
+        need for place, need in enumerate(case.needs) if need.cited and checked[place, need.cited] is None
+    ]
     if case.label == ANSWERED_RIGHT and unclear and not _notes(case, checked):
         text = shortened(unclear[0].claim.text)
         unsure = f"whether '{text}' follows from what it cites needs a judge"

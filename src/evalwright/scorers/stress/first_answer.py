@@ -45,7 +45,11 @@ def _is_next_question(question: str, line: str) -> bool:
     if _begins_alike(question, line):
         return True
     mark = _MARKED_QUESTION.search(line)
-    return mark is not None and any(map(str.isalnum, line[mark.end() :])) and len(line[mark.end() :].split()) <= 8
+    return (
+        mark is not None
+        and any(map(str.isalnum, line[mark.end() :]))
+        and len(line[mark.end() :].split()) <= 8
+    )
 
 
 def _begins_alike(question: str, line: str) -> bool:

@@ -73,8 +73,12 @@ class QuestionWords:
         self._known_stems = set(stems(lowered(known)))
         asked_numbers = set(_NUMBER.findall(plain(question)))
         true = plain(premise)
-        self._true_numbers = {number for number in _NUMBER.findall(true) if len(number) >= _LEAST_DIGITS} - asked_numbers
-        names = [match for match in _CAPITALISED.finditer(true) if match.start() and match.group()[0].isupper()]
+        self._true_numbers = {
+            number for number in _NUMBER.findall(true) if len(number) >= _LEAST_DIGITS
+        } - asked_numbers
+        names = [
+            match for match in _CAPITALISED.finditer(true) if match.start() and match.group()[0].isupper()
+        ]
         all_asked = set(stems(low))
         self._true_names = {
             name for match in names if len(name := lowered(match.group())) >= _LEAST_LETTERS
@@ -98,12 +102,18 @@ class QuestionWords:
 
     def news(self, text: str) -> str:
         """The first number or capitalised word, not the text's first, that neither question nor truth has; "" where there is none."""
-        number = next((found for found in _NUMBER.findall(text) if found.rstrip(",") not in self._known_numbers), "")
+        number = next(
+            (found for found in _NUMBER.findall(text) if found.rstrip(",") not in self._known_numbers), ""
+        )
         if number:
             return number
         for match in _CAPITALISED.finditer(text):
             word = match.group()
-            if match.start() and word[0].isupper() and not self._known_stems.intersection(stems(lowered(word))):
+            if (
+                match.start()
+                and word[0].isupper()
+                and not self._known_stems.intersection(stems(lowered(word)))
+            ):
                 return word
         return ""
 
@@ -114,7 +124,9 @@ class QuestionWords:
 
     def premise_in(self, text: str) -> str:
         """A number or name of what is true that a text has and the question has not; "" where there is none."""
-        number = next((found for found in _NUMBER.findall(text) if found.rstrip(",") in self._true_numbers), "")
+        number = next(
+            (found for found in _NUMBER.findall(text) if found.rstrip(",") in self._true_numbers), ""
+        )
         if number:
             return number
         if not self._true_names:

@@ -111,9 +111,7 @@ def _codes_of(code: str, reply: str) -> tuple[str, ...]:
     return tuple(codes)
 
 
-def first_of(
-    languages: Sequence[Phrases], kind: str, text: str, besides: str = ""
-) -> re.Match[str] | None:
+def first_of(languages: Sequence[Phrases], kind: str, text: str, besides: str = "") -> re.Match[str] | None:
     """The earliest phrase of a kind in a lowered text, of any of the languages, less those that stand in `besides`."""
     matches = [
         match
@@ -127,3 +125,11 @@ def _first_unlike(pattern: re.Pattern[str], text: str, besides: str) -> re.Match
     if not besides:
         return pattern.search(text)
     return next((match for match in pattern.finditer(text) if match.group() not in besides), None)
+
+
+def is_courtesy(bare: str, languages: Sequence[Phrases]) -> bool:
+    """Whether a lowered text is nothing but thanks and greetings."""
+    remainder = bare
+    for language in languages:
+        remainder = language.patterns["courtesy"].sub(" ", remainder)
+    return remainder != bare and not any(map(str.isalnum, remainder))

@@ -20,6 +20,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import verdict
 from evalwright.scorers.judge.options import whole_number
 from evalwright.scorers.registry import JUDGE_FAILED, checked, without_roles
+from evalwright.scorers.stress.question import Question, question_of
 from evalwright.scorers.stress.rubric import Opinion, asked_about
 from evalwright.scorers.stress.rules import (
     CLASSES,
@@ -27,10 +28,8 @@ from evalwright.scorers.stress.rules import (
     EMPTY,
     HANDLED,
     REFUSAL,
-    Question,
     Ruling,
     judge_by_rules,
-    question_of,
 )
 from evalwright.scorers.verdict import shortened
 from evalwright.strategies.several import together
@@ -80,7 +79,11 @@ async def stress(
     """
     roles = _checked(judges, judge, max_tokens)
     question, ruling = _ruling(sample, answer)
-    if not roles or not answer.text.strip() or not (judge == "always" or (judge == "unsure" and ruling.unsure)):
+    if (
+        not roles
+        or not answer.text.strip()
+        or not (judge == "always" or (judge == "unsure" and ruling.unsure))
+    ):
         return _score(ruling, {}, answer.text)
     try:
         said = await together([_opinion(role, question, answer.text, ask, max_tokens) for role in roles])
