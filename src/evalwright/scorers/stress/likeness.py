@@ -11,6 +11,8 @@ from evalwright.scorers.text.normalise import plain
 _TOKEN = re.compile(r"[^\s.,;:!?()\[\]{}\"'«»„…،؛؟।။፣/-]+")
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
 _HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_GRAMMAR = re.compile("[\u3040-\u309f的了是在吗呢么嗎麼什哪谁誰几幾何於于与與和]")
+"""Signs of Chinese and Japanese that ask or join, in no word that a question is about."""
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _INDIC = re.compile("[\u0900-\u0dff]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
@@ -38,8 +40,7 @@ def stems(text: str) -> Iterator[str]:
         if _SPACELESS.search(token):
             yield from _NUMBER.findall(token)
             for run in _SPACELESS.findall(token):
-                length = _RUN_OF_HAN if _HAN_OR_KANA.match(run) else _RUN
-                yield from (run[start : start + length] for start in range(len(run) - length + 1))
+                yield from _runs(run)
         elif _HANGUL.match(token):
             if len(token) >= _HANGUL_OF_A_STEM:
                 yield token[:_HANGUL_OF_A_STEM]
@@ -54,6 +55,16 @@ def stems(text: str) -> Iterator[str]:
             yield token if token[0].isdigit() else token[:_LETTERS_OF_A_STEM]
 
 
+def _runs(text: str) -> Iterator[str]:
+    if not _HAN_OR_KANA.match(text):
+        yield from (text[start : start + _RUN] for start in range(len(text) - _RUN + 1))
+        return
+    for start in range(len(text) - _RUN_OF_HAN + 1):
+        run = text[start : start + _RUN_OF_HAN]
+        if _GRAMMAR.search(run) is None:
+            yield run
+
+
 class QuestionWords:
     """The words of a question, and those of what is true about it."""
 
@@ -66,8 +77,10 @@ class QuestionWords:
         self.spaceless = bool(_SPACELESS.search(low))
         self.asked = low
         self._years = set(_YEAR.findall(question))
-        han = _HAN_OR_KANA.search(low) is not None
-        self._runs_of_a_word = (_RUNS_OF_A_HAN_WORD if han else _RUNS_OF_A_WORD) if self.spaceless else 1
+        self._han = _HAN_OR_KANA.search(low) is not None
+        self._runs_of_a_word = (
+            (_RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD) if self.spaceless else 1
+        )
         known = plain(" ".join((question, premise, *corrections)))
         self._known_numbers = set(_NUMBER.findall(known))
         self._known_stems = set(stems(lowered(known)))
@@ -94,7 +107,8 @@ class QuestionWords:
     def count_in(self, low: str) -> int:
         """How many words of the question a lowered text has; without spaces, a word is a few runs of characters."""
         shared = len(self._asked.intersection(stems(low)))
-        return -(-shared // self._runs_of_a_word) if shared > 1 or not self.spaceless else 0
+        enough = self._han or not self.spaceless or shared > 1
+        return -(-shared // self._runs_of_a_word) if enough else 0
 
     def has_others(self, low: str) -> bool:
         """Whether a lowered text in a script without capitals has words that the question has not."""

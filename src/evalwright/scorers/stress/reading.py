@@ -27,7 +27,7 @@ ECHO = 0.5
 ANSWERED = 0.4
 """A clause with so large a share, and something new beside it, is a whole answer."""
 FULL_ECHO = 0.8
-FULL_ECHO_WITHOUT_SPACES = 0.7
+"""A sentence with so large a share says all that the question says."""
 LEAST_ECHO_WITH_YEAR = 0.33
 LEAST_SHARED_TO_TAKE_BACK = 2
 """A denial behind an answer takes it back where it has so many words of the question."""
@@ -72,14 +72,13 @@ class Sentence:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer, sentence by sentence. negated: the question has a negation of its own, so that one in the answer repeats it.
-    gives_reason: it begins with "because". full_echo: the echo of a sentence that says all that the question says.
+    gives_reason: it begins with "because".
     """
 
     text: str
     sentences: tuple[Sentence, ...]
     negated: bool
     gives_reason: bool
-    full_echo: float
 
 
 def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> Reply:
@@ -98,8 +97,7 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
         for place, (start, end) in enumerate(spans)
         if any(map(str.isalnum, read[start:end])) and not is_courtesy(lowered(read[start:end]), languages)
     )
-    full_echo = FULL_ECHO_WITHOUT_SPACES if words.spaceless else FULL_ECHO
-    return Reply(text, parsed, negated, gives_reason, full_echo)
+    return Reply(text, parsed, negated, gives_reason)
 
 
 def _read_sentence(

@@ -15,7 +15,7 @@ from evalwright.scorers.stress.first_answer import first_answer
 from evalwright.scorers.stress.names import name_form, search_names
 from evalwright.scorers.stress.phrases import first_of, is_courtesy, lowered, phrases_for
 from evalwright.scorers.stress.question import Question
-from evalwright.scorers.stress.reading import ECHO, SHORT_ANSWER_WORDS, Reply, read_reply
+from evalwright.scorers.stress.reading import ECHO, FULL_ECHO, SHORT_ANSWER_WORDS, Reply, read_reply
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.normalise import plain
 
@@ -125,11 +125,7 @@ def _without_rejection(reply: Reply) -> Ruling:
         return Ruling(REFUSAL, "asks back what was meant", "", "asks what was meant, and denies nothing")
     states_number = asserted[:1].isdigit() and echo >= ECHO
     bare_number = corrected[:1].isdigit() and word_count(reply.text) <= BARE_ANSWER_WORDS
-    if (
-        corrected
-        and not (fabrication or states_number or bare_number)
-        and (echo < reply.full_echo or instead)
-    ):
+    if corrected and not (fabrication or states_number or bare_number) and (echo < FULL_ECHO or instead):
         return Ruling(
             CORRECTION, "says what is true", corrected, f"names '{corrected}', and does not say what is wrong"
         )
@@ -137,7 +133,7 @@ def _without_rejection(reply: Reply) -> Ruling:
     if dated is not None and not fabrication:
         why = f"speaks of {dated.other_year}, and the question of another year"
         return Ruling(CORRECTION, "gives another year than the question", dated.other_year, why)
-    contrary = any("still" in one.signs for one in sentences) and echo < reply.full_echo
+    contrary = any("still" in one.signs for one in sentences) and echo < FULL_ECHO
     clause_echo = max(sentence.clause_echo for sentence in sentences)
     contrary = contrary or (
         any("lived" in one.signs and one.echo > 0 for one in sentences) and clause_echo < ECHO
