@@ -6,7 +6,7 @@ import re
 
 from evalwright.scorers.text.normalise import answer_region
 
-QUESTION_MARKS = "?？؟;՞"
+QUESTION_START_CHARS = 200
 _MARKED_QUESTION = re.compile(r"[?？؟]")
 _LABEL = re.compile(
     r"\W{0,6}(?:user|human|assistant|system|question|query|q|example|exercise|sentence|instruction|input|problem|based on the text|answer according"
@@ -26,7 +26,7 @@ def first_answer(question: str, reply: str) -> str:
     A line is the next question where it is marked as one, begins as the question does, or has an answer of its own behind
     its question mark ("When did he die? 1821"). A chat model's "Did you mean ...?" is part of its answer.
     """
-    asked = " ".join(question.split())
+    asked = question[:QUESTION_START_CHARS].casefold().strip()
     text = reply.strip()
     if question and text.startswith(question):
         text = text[len(question) :].strip()
@@ -53,7 +53,7 @@ def _is_next_question(question: str, line: str) -> bool:
 
 
 def _begins_alike(question: str, line: str) -> bool:
-    asked = question.casefold().split()
+    asked = question.split()
     said = line.casefold().split()
     if not asked or not said:
         return False
@@ -63,5 +63,5 @@ def _begins_alike(question: str, line: str) -> bool:
         if first == asked[: len(first)]:
             return len(first) == 2 or _MARKED_QUESTION.search(line) is not None
         return first[0] == asked[0] and _MARKED_QUESTION.search(line) is not None
-    start = question.casefold()[:_LEAST_SHARED_CHARS]
+    start = question[:_LEAST_SHARED_CHARS]
     return line.strip().casefold().startswith(start) and _MARKED_QUESTION.search(line) is not None

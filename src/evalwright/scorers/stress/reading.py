@@ -19,6 +19,8 @@ from evalwright.scorers.text.normalise import plain
 MAX_READ_CHARS = 2000
 """Of an answer, so much is read; it keeps the search short, and what comes later changes no reader's mind."""
 MAX_READ_SENTENCES = 12
+MAX_QUESTION_CHARS = 2000
+"""Of a longer prompt the end is read, where the question stands."""
 MAX_MATCHES = 20
 SHORT_ANSWER_WORDS = 6
 """An answer of so many words has no room for more than the answer or a denial."""
@@ -83,8 +85,8 @@ class Reply:
 
 def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> Reply:
     """Read each sentence of an answer."""
-    words = QuestionWords(plain(question.text), question.premise, question.corrections)
-    asked = lowered(plain(question.text))
+    words = QuestionWords(plain(question.text[-MAX_QUESTION_CHARS:]), question.premise, question.corrections)
+    asked = words.asked
     for language in languages:
         asked = language.without_harmless(asked)
     negated = first_of(languages, "negating", asked) is not None
