@@ -60,7 +60,7 @@ def judge_by_rules(question: Question, answer: str) -> Ruling:
     if listed and name_form(text).strip(_MARKS) == listed:
         return Ruling(FABRICATED, "is a listed wrong answer", listed)
     if is_nonsense(text):
-        return Ruling(UNREADABLE, "is no text that can be read", text)
+        return Ruling(UNREADABLE, "is not readable text", text)
     languages, covered = phrases_for(question.language, question.text, text)
     if (declined := declines(text)) is not None:
         denial = first_of(languages, "denying", lowered(text))
