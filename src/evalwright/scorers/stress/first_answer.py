@@ -54,12 +54,12 @@ def _is_next_question(question: str, line: str) -> bool:
 
 def _begins_alike(question: str, line: str) -> bool:
     asked = question.split()
-    said = line.casefold().split()
-    if not asked or not said:
+    line_words = line.casefold().split()
+    if not asked or not line_words:
         return False
     if len(asked) > 2:
         # A truncated "Why did" begins as the question does, too.
-        first = said[:2]
+        first = line_words[:2]
         if first == asked[: len(first)]:
             return len(first) == 2 or _MARKED_QUESTION.search(line) is not None
         return first[0] == asked[0] and _MARKED_QUESTION.search(line) is not None

@@ -117,7 +117,7 @@ class QuestionWords:
     def news(self, text: str) -> str:
         """The first number or capitalised word, not the text's first, that neither question nor truth has; "" where there is none."""
         number = next(
-            (found for found in _NUMBER.findall(text) if found.rstrip(",") not in self._known_numbers), ""
+            (number for number in _NUMBER.findall(text) if number.rstrip(",") not in self._known_numbers), ""
         )
         if number:
             return number
@@ -139,7 +139,7 @@ class QuestionWords:
     def premise_in(self, text: str) -> str:
         """A number or name of what is true that a text has and the question has not; "" where there is none."""
         number = next(
-            (found for found in _NUMBER.findall(text) if found.rstrip(",") in self._true_numbers), ""
+            (number for number in _NUMBER.findall(text) if number.rstrip(",") in self._true_numbers), ""
         )
         if number:
             return number

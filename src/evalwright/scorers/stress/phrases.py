@@ -92,9 +92,9 @@ def phrases_for(declared: str, question: str, reply: str) -> tuple[list[Phrases]
     """
     code = short_code(declared) or (identify(question)[0] if question else "")
     codes = _codes_of(code, reply)
-    known = [found for found in dict.fromkeys(codes) if found in table()]
+    known = [name for name in dict.fromkeys(codes) if name in table()]
     covered = bool(known)
-    return [table()[found] for found in known or ["en"]], covered
+    return [table()[name] for name in known or ["en"]], covered
 
 
 @lru_cache(maxsize=1024)

@@ -82,6 +82,30 @@ class Reply:
     negated: bool
     gives_reason: bool
 
+    @property
+    def words(self) -> int:
+        """How many words the answer has."""
+        return word_count(self.text)
+
+    @property
+    def echo(self) -> float:
+        """The greatest echo of a sentence."""
+        return max(sentence.echo for sentence in self.sentences)
+
+    @property
+    def clause_echo(self) -> float:
+        """The greatest echo of a clause."""
+        return max(sentence.clause_echo for sentence in self.sentences)
+
+    def first(self, field: str) -> str:
+        """The first text that a sentence has in a field, "" where none has any."""
+        texts: list[str] = [getattr(sentence, field) for sentence in self.sentences]
+        return next(filter(None, texts), "")
+
+    def has(self, sign: str) -> bool:
+        """Whether a sentence has a sign."""
+        return any(sign in sentence.signs for sentence in self.sentences)
+
 
 def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> Reply:
     """Read each sentence of an answer."""
@@ -169,9 +193,9 @@ class Clauses:
         starts = {0, *(mark.end() for mark in _CLAUSES.finditer(low))}
         for language in languages:
             starts |= {
-                found.start()
+                conjunction.start()
                 for kind in ("and", "turning")
-                for found in language.patterns[kind].finditer(low)
+                for conjunction in language.patterns[kind].finditer(low)
             }
         self._starts = sorted(starts)
         ends = [*self._starts[1:], len(low)]

@@ -7,6 +7,7 @@ first, a rejection or an assertion, decides; phrases are in `phrases.toml`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from evalwright.core.samples import UNREADABLE
@@ -15,7 +16,7 @@ from evalwright.scorers.stress.first_answer import first_answer
 from evalwright.scorers.stress.names import name_form, search_names
 from evalwright.scorers.stress.phrases import first_of, is_courtesy, lowered, phrases_for
 from evalwright.scorers.stress.question import Question
-from evalwright.scorers.stress.reading import ECHO, FULL_ECHO, SHORT_ANSWER_WORDS, Reply, read_reply
+from evalwright.scorers.stress.reading import ECHO, FULL_ECHO, SHORT_ANSWER_WORDS, Reply, Sentence, read_reply
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.normalise import plain
 
@@ -30,6 +31,8 @@ CREDIT = {REFUSAL: 1.0, CORRECTION: 1.0, PARTIAL: 0.5, ACCEPTED: 0.0, FABRICATED
 LONG_ANSWER_CHARS = 500
 """A longer answer in which nothing rejects the question may still do so in words that no table has."""
 BARE_ANSWER_WORDS = 3
+TAKING_BACK = ("instead", "turning", "asking")
+"""Signs of a sentence that takes back what stands before it."""
 LEAST_NONSENSE_TOKENS = 12
 MAX_NONSENSE_VARIETY = 0.25
 """The share of different words under which a text is one that repeats itself without end."""
@@ -114,122 +117,119 @@ def _asserts(reply: Reply, place: int) -> bool:
 
 def _without_rejection(reply: Reply) -> Ruling:
     """An answer that denies nothing: wrong, unless it says what is true, or asks what was meant."""
-    sentences = reply.sentences
-    corrected = next((sentence.corrected for sentence in sentences if sentence.corrected), "")
-    fabrication = next((sentence.fabrication for sentence in sentences if sentence.fabrication), "")
-    asserted = next((sentence.asserted for sentence in sentences if sentence.asserted), "")
-    echo = max(sentence.echo for sentence in sentences)
-    asks = any("asking" in sentence.signs for sentence in sentences)
-    instead = any("instead" in sentence.signs for sentence in sentences)
-    if asks and not fabrication and (echo < ECHO or corrected):
+    corrected = reply.first("corrected")
+    if reply.has("asking") and not reply.first("fabrication") and (reply.echo < ECHO or corrected):
         return Ruling(REFUSAL, "asks back what was meant", "", "asks what was meant, and denies nothing")
-    states_number = asserted[:1].isdigit() and echo >= ECHO
-    bare_number = corrected[:1].isdigit() and word_count(reply.text) <= BARE_ANSWER_WORDS
-    if corrected and not (fabrication or states_number or bare_number) and (echo < FULL_ECHO or instead):
-        return Ruling(
-            CORRECTION, "says what is true", corrected, f"names '{corrected}', and does not say what is wrong"
-        )
-    dated = next((sentence for sentence in sentences if sentence.other_year), None)
-    if dated is not None and not fabrication:
-        why = f"speaks of {dated.other_year}, and the question of another year"
-        return Ruling(CORRECTION, "gives another year than the question", dated.other_year, why)
-    contrary = any("still" in one.signs for one in sentences) and echo < FULL_ECHO
-    clause_echo = max(sentence.clause_echo for sentence in sentences)
-    contrary = contrary or (
-        any("lived" in one.signs and one.echo > 0 for one in sentences) and clause_echo < ECHO
-    )
-    explains = fabrication or states_number or reply.negated or reply.gives_reason
-    if contrary and not explains and word_count(reply.text) > BARE_ANSWER_WORDS:
-        why = "sets a fact against the question, and does not say what is wrong"
-        return Ruling(CORRECTION, "says what is true", sentences[0].text, why)
-    unsure = ""
-    if corrected:
-        unsure = f"names '{corrected}', which is true, beside an answer"
-    elif any("doubting" in sentence.signs for sentence in sentences):
-        unsure = "gives its answer with a doubt"
-    elif asks:
-        unsure = "asks what was meant beside an answer"
-    elif reply.negated:
-        unsure = "the question has a negation of its own"
-    elif (
-        0 < echo < ECHO
-        and word_count(reply.text) > BARE_ANSWER_WORDS
-        and not (fabrication or reply.gives_reason)
-    ):
-        unsure = "says something of what the question is about, and perhaps not what it asks"
-    elif len(reply.text) > LONG_ANSWER_CHARS:
-        unsure = "a long answer that may reject the question in other words"
-    if fabrication:
+    fact, unsure = _true_fact(reply)
+    if fact:
+        return Ruling(CORRECTION, "says what is true", fact, unsure)
+    unsure = _doubt(reply)
+    if fabrication := reply.first("fabrication"):
         return Ruling(FABRICATED, "names a listed wrong answer", fabrication, unsure)
-    if asserted or word_count(reply.text) <= SHORT_ANSWER_WORDS:
+    asserted = reply.first("asserted")
+    if asserted or reply.words <= SHORT_ANSWER_WORDS:
         return Ruling(FABRICATED, "names something without support", asserted or reply.text, unsure)
-    return Ruling(ACCEPTED, "talks as if the question were sound", sentences[0].text, unsure)
+    return Ruling(ACCEPTED, "talks as if the question were sound", reply.sentences[0].text, unsure)
+
+
+def _true_fact(reply: Reply) -> tuple[str, str]:
+    """What an answer says that is true and goes against the question, and why that is unsure; "" where it says no such thing.
+
+    An answer that names a listed wrong answer, or a new number in the words of the question, says no such thing.
+    """
+    if reply.first("fabrication"):
+        return "", ""
+    bare = reply.words <= BARE_ANSWER_WORDS
+    states_number = reply.first("asserted")[:1].isdigit() and reply.echo >= ECHO
+    corrected = reply.first("corrected")
+    gives_number = states_number or (bare and corrected[:1].isdigit())
+    apart = reply.echo < FULL_ECHO or reply.has("instead")
+    if corrected and apart and not gives_number:
+        return corrected, f"names '{corrected}', and does not say what is wrong"
+    if year := reply.first("other_year"):
+        return year, f"speaks of {year}, and the question of another year"
+    if bare or states_number or reply.negated or reply.gives_reason:
+        return "", ""
+    unmoved = reply.has("still") and reply.echo < FULL_ECHO
+    dated = any("lived" in sentence.signs and sentence.echo > 0 for sentence in reply.sentences)
+    if unmoved or (dated and reply.clause_echo < ECHO):
+        return reply.sentences[0].text, "sets a fact against the question, and does not say what is wrong"
+    return "", ""
+
+
+def _doubt(reply: Reply) -> str:
+    """Why a careful reader might argue that an answer which denies nothing is not wrong; "" where none would."""
+    if corrected := reply.first("corrected"):
+        return f"names '{corrected}', which is true, beside an answer"
+    if reply.has("doubting"):
+        return "gives its answer with a doubt"
+    if reply.has("asking"):
+        return "asks what was meant beside an answer"
+    if reply.negated:
+        return "the question has a negation of its own"
+    answers = reply.words <= BARE_ANSWER_WORDS or reply.gives_reason or reply.first("fabrication")
+    if 0 < reply.echo < ECHO and not answers:
+        return "says something of what the question is about, and perhaps not what it asks"
+    if len(reply.text) > LONG_ANSWER_CHARS:
+        return "a long answer that may reject the question in other words"
+    return ""
 
 
 def _rejected_first(reply: Reply, place: int) -> Ruling:
     """An answer that begins by rejecting the question."""
-    sentence, later = reply.sentences[place], reply.sentences[place + 1 :]
+    sentence = reply.sentences[place]
     evidence = sentence.strong or sentence.weak
-    label = REFUSAL if sentence.refusing else CORRECTION
-    rule = "says that it is not known" if sentence.refusing else "denies the premise"
-    if not sentence.strong:
-        rule = "negates what the question says"
-    guess = _guess(reply, place)
-    if guess:
-        return Ruling(
-            PARTIAL, "rejects the question, and answers it", guess, f"answers '{guess}' all the same"
-        )
+    if guess := _guess(sentence, reply.sentences[place + 1 :]):
+        why = f"answers '{guess}' all the same"
+        return Ruling(PARTIAL, "rejects the question, and answers it", guess, why)
     unsure = ""
-    fabrication = sentence.fabrication or next((one.fabrication for one in later if one.fabrication), "")
-    if (
-        not sentence.strong
-        and (reply.negated or place > 0 or sentence.echo == 0.0)
-        and word_count(reply.text) > SHORT_ANSWER_WORDS
-    ):
+    from_here = Reply(reply.text, reply.sentences[place:], reply.negated, reply.gives_reason)
+    fabrication = from_here.first("fabrication")
+    elsewhere = reply.negated or place > 0 or sentence.echo == 0.0
+    if not sentence.strong and elsewhere and reply.words > SHORT_ANSWER_WORDS:
         unsure = f"'{evidence}' may be about something else"
-    elif fabrication and not sentence.corrected and not any(one.corrected for one in later):
+    elif fabrication and not from_here.first("corrected"):
         unsure = f"names '{fabrication}' beside the denial"
     elif place > 1:
         unsure = "rejects the question late"
-    return Ruling(label, rule, evidence, unsure)
+    if sentence.refusing:
+        return Ruling(REFUSAL, "says that it is not known", evidence, unsure)
+    rule = "denies the premise" if sentence.strong else "negates what the question says"
+    return Ruling(CORRECTION, rule, evidence, unsure)
 
 
-def _guess(reply: Reply, place: int) -> str:
+def _guess(rejection: Sentence, later: Sequence[Sentence]) -> str:
     """What an answer gives after it has rejected the question; "" where what follows is the true fact, or a question."""
-    sentence, later = reply.sentences[place], reply.sentences[place + 1 :]
-    if any("asking" in one.signs or one.corrected for one in (sentence, *later)):
+    if any("asking" in sentence.signs or sentence.corrected for sentence in (rejection, *later)):
         return ""
-    if ("turning" in sentence.signs or "doubting" in sentence.signs) and (
-        sentence.fabrication or (sentence.refusing and "doubting" in sentence.signs and sentence.asserted)
-    ):
-        return sentence.asserted
-    for one in later:
-        if (
-            not one.rejects
-            and ("turning" in one.signs or "doubting" in one.signs)
-            and (one.fabrication or (one.asserted and (one.echo >= ECHO or sentence.refusing)))
-        ):
-            return one.asserted
+    guesses = rejection.refusing and "doubting" in rejection.signs and rejection.asserted
+    if _hedges(rejection) and (rejection.fabrication or guesses):
+        return rejection.asserted
+    for sentence in later:
+        if sentence.rejects or not _hedges(sentence):
+            continue
+        if sentence.fabrication or (sentence.asserted and (sentence.echo >= ECHO or rejection.refusing)):
+            return sentence.asserted
     return ""
+
+
+def _hedges(sentence: Sentence) -> bool:
+    return not sentence.signs.isdisjoint(("turning", "doubting"))
 
 
 def _rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
     """An answer that answers first and rejects then."""
-    sentence, answered = reply.sentences[rejecting], reply.sentences[asserting]
+    rejection, answered = reply.sentences[rejecting], reply.sentences[asserting]
+    evidence = rejection.strong or rejection.weak
+    mends = rejection.corrected or not rejection.signs.isdisjoint(("instead", "asking"))
     after = reply.sentences[asserting + 1 :]
-    evidence = sentence.strong or sentence.weak
-    puts_right = any(
-        "instead" in one.signs or "turning" in one.signs or one.corrected or "asking" in one.signs
-        for one in after
-    )
-    mended = sentence.corrected or not sentence.signs.isdisjoint(("instead", "asking"))
-    if (sentence.strong and (sentence.topical or mended)) or (sentence.topical and puts_right):
+    turns = any(not sentence.signs.isdisjoint(TAKING_BACK) or sentence.corrected for sentence in after)
+    if (rejection.topical and turns) or (rejection.strong and (rejection.topical or mends)):
         why = f"answers first, and rejects the question then ('{evidence}')"
         if word_count(answered.text) <= BARE_ANSWER_WORDS or answered.echo == 0.0:
             return Ruling(PARTIAL, "answers, and takes it back", answered.asserted or answered.text, why)
         return Ruling(CORRECTION, "denies the premise after all", evidence, why)
-    asserted = answered.asserted
     why = f"answers, and negates something ('{evidence}')"
-    if asserted:
-        return Ruling(FABRICATED, "names something without support", asserted, why)
+    if answered.asserted:
+        return Ruling(FABRICATED, "names something without support", answered.asserted, why)
     return Ruling(ACCEPTED, "talks as if the question were sound", answered.text, why)
