@@ -140,9 +140,10 @@ def _true_fact(reply: Reply) -> tuple[str, str]:
     if reply.first("fabrication"):
         return "", ""
     bare = reply.words <= BARE_ANSWER_WORDS
-    states_number = reply.first("asserted")[:1].isdigit() and reply.echo >= ECHO
+    states_number = any(_states_number(sentence) for sentence in reply.sentences)
     corrected = reply.first("corrected")
-    gives_number = states_number or (bare and corrected[:1].isdigit())
+    number_alone = bare or (reply.echo == 0.0 and reply.words <= SHORT_ANSWER_WORDS)
+    gives_number = states_number or (number_alone and corrected[:1].isdigit())
     apart = reply.echo < FULL_ECHO or reply.has("instead")
     if corrected and apart and not gives_number:
         return corrected, f"names '{corrected}', and does not say what is wrong"
@@ -155,6 +156,11 @@ def _true_fact(reply: Reply) -> tuple[str, str]:
     if unmoved or (dated and reply.clause_echo < ECHO):
         return reply.sentences[0].text, "sets a fact against the question, and does not say what is wrong"
     return "", ""
+
+
+def _states_number(sentence: Sentence) -> bool:
+    """Whether a sentence gives a new number in the words of the question, and perhaps a true name beside it."""
+    return sentence.asserted[:1].isdigit() and sentence.echo >= ECHO
 
 
 def _doubt(reply: Reply) -> str:
