@@ -145,7 +145,7 @@ def test_where_the_judge_fails_the_rules_reading_stands() -> None:
     assert (result.n_missing, result.n_unsure, result.n_judged, result.n_judge_failed) == (0, 2, 1, 2)
     (remark,) = remarks([made])
     assert remark.startswith(
-        "The judge failed on 2 of 3 unsure readings, and the rules' readings stand, unsure. First: The judge is down"
+        "The judge failed on 2 of 3 readings, and the rules' readings stand. First: The judge is down"
     )
     assert not unscored_sentences([made]) and not judge_failed_throughout([made])
 

@@ -146,22 +146,17 @@ def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
 
 def _judge_sentence(runs: Sequence[Run]) -> str:
     """What a judge for unsure readings did, where the runs had one and it did not read them all; "" elsewhere."""
-    with_judge = [
-        task
-        for run in runs
-        for task, record in zip(run.tasks, run.data["tasks"], strict=True)
-        if any("unsure" in scorer["options"] for scorer in record["scorers"])
-    ]
-    if not with_judge:
-        return ""
-    n_failed = sum(task.n_judge_failed for task in with_judge)
-    n_asked = n_failed + sum(task.n_judged for task in with_judge)
+    tasks = [task for run in runs for task in run.tasks]
+    n_failed = sum(task.n_judge_failed for task in tasks)
+    n_asked = n_failed + sum(task.n_judged for task in tasks)
     if not n_asked:
-        return "The judge got no request: no reading was unsure."
+        scorers = [scorer for run in runs for record in run.data["tasks"] for scorer in record["scorers"]]
+        has_judge = any("unsure" in scorer["options"] for scorer in scorers)
+        return "The judge got no request: no reading was unsure." if has_judge else ""
     if not n_failed:
         return ""
     return (
-        f"The judge failed on {n_failed:,} of {counted(n_asked, 'unsure reading')}, and the rules' readings stand, unsure. "
+        f"The judge failed on {n_failed:,} of {counted(n_asked, 'reading')}, and the rules' readings stand. "
         f"First: {_first_judge_failure(runs).rstrip('.')}. Run the same command again: only these are sent."
     )
 

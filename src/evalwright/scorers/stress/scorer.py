@@ -19,7 +19,7 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import verdict
 from evalwright.scorers.judge.options import whole_number
-from evalwright.scorers.registry import JUDGE_FAILED, checked, without_roles
+from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ, checked, without_roles
 from evalwright.scorers.stress.question import Question, question_of
 from evalwright.scorers.stress.rubric import Opinion, asked_about
 from evalwright.scorers.stress.rules import (
@@ -75,7 +75,7 @@ async def stress(
     the judges' majority decides; where no judge was asked, one failed, or they are split, the rules' reading stands, unsure.
 
     Parts: the class, 1; "handled"; "unsure", 1 where the rules were unsure; "NAME class", the number of the class in
-    `CLASSES` by "rules" and each judge; "judge failed", 1 where a judge failed or its verdict cannot be read.
+    `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
     """
     roles = _checked(judges, judge, max_tokens)
     question, ruling = _ruling(sample, answer)
@@ -88,10 +88,13 @@ async def stress(
     try:
         said = await together([_opinion(role, question, answer.text, ask, max_tokens) for role in roles])
     except RequestFailed as error:
+        if error.failure.party != "judge":
+            raise  # the run was stopped, or its budget is spent
         score = _score(ruling, {}, answer.text)
         unsure = f"{ruling.unsure}; the judge failed: {error.failure.message}" if ruling.unsure else ""
         return replace(score, unsure=unsure, parts={**score.parts, JUDGE_FAILED: 1.0})
-    return _score(ruling, dict(zip(roles, said, strict=True)), answer.text)
+    score = _score(ruling, dict(zip(roles, said, strict=True)), answer.text)
+    return replace(score, parts={**score.parts, JUDGE_READ: 1.0})
 
 
 def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
@@ -106,7 +109,7 @@ def _checked(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, .
     several = [judges] if isinstance(judges, str) else judges
     if not isinstance(several, list | tuple) or not all(isinstance(one, str) and one for one in several):
         raise ConfigurationError("The option 'judges' is a list of roles, such as [judge].")
-    taken = {RULES, "handled", "unsure", JUDGE_FAILED, *CLASSES}
+    taken = {RULES, "handled", "unsure", JUDGE_FAILED, JUDGE_READ, *CLASSES}
     if not taken.isdisjoint(several) or len(set(several)) < len(several):
         raise ConfigurationError(
             "The option 'judges' names each role once, and none of them 'rules' or like a class of this scorer."
