@@ -185,7 +185,8 @@ def _losing(rng: np.random.Generator, n: int, what: str) -> tuple[F64, F64]:
     """b is 5 points worse."""
     if what == "graded difference":
         a = np.asarray(rng.uniform(0.3, 0.7, n), dtype=np.float64)
-        return a, np.clip(a - rng.normal(0.05, 0.1, n), 0.0, 1.0)
+        b = np.asarray(np.clip(a - rng.normal(0.05, 0.1, n), 0.0, 1.0), dtype=np.float64)
+        return a, b
     u = rng.random(n)
     return ((u < 0.15) | (u > 0.25)) * 1.0, (u >= 0.15) * 1.0
 
