@@ -175,7 +175,9 @@ def _unequal(sizes: tuple[int, ...], chance: float, what: str, least: float = 0.
             below, above = (share * float(np.sqrt((side**2).sum())) for side in (value - low, high - value))
             ours[:, trial], theirs[:, trial] = (whole.low, whole.high), (mean - below, mean + above)
         hits = (ours[0] <= truth) & (ours[1] >= truth)
-        return Covered(hits, ours[1] - ours[0], "mean over fixed tasks", "", beside("MOVER", theirs[0], theirs[1], truth))
+        return Covered(
+            hits, ours[1] - ours[0], "mean over fixed tasks", "", beside("MOVER", theirs[0], theirs[1], truth)
+        )
 
     name = f"tasks of {' and '.join(f'{n:,}' for n in sizes)} items, {what}"
     return Setting(f"{name}, {chance:.0%} right" if what == "mean" else name, run, least, 1.0, short=300)
