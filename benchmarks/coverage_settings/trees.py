@@ -179,7 +179,9 @@ def _unequal(sizes: tuple[int, ...], chance: float, what: str, least: float = 0.
             hits, ours[1] - ours[0], "mean over fixed tasks", "", beside("MOVER", theirs[0], theirs[1], truth)
         )
 
-    name = f"tasks of {' and '.join(f'{n:,}' for n in sizes)} items, {what}"
+    alike = f"{len(sizes)} tasks of {sizes[0]} items"
+    unlike = f"tasks of {' and '.join(f'{n:,}' for n in sizes)} items"
+    name = f"{alike if len(set(sizes)) == 1 else unlike}, {what}"
     return Setting(f"{name}, {chance:.0%} right" if what == "mean" else name, run, least, 1.0, short=300)
 
 
