@@ -115,13 +115,17 @@ def summed_up(page: str) -> str:
             rf"<!-- rows of {re.escape(family.name)} -->\n(.*?)<!-- end of rows -->", page, re.DOTALL
         )
         # What fails on purpose, and the power of plans, are no coverage.
-        names = {one.name for one in family.settings if not one.contrast and one.most >= 0.9}
+        names = {
+            one.name
+            for one in family.settings
+            if not one.contrast and one.most >= 0.9 and not one.name.startswith("power")
+        }
         rows = [line.strip("| ").split(" | ") for line in part[1].splitlines()] if part else []
         kept = [cells for cells in rows if cells[0] in names and len(cells) == 8]
         if not kept:
             continue
         shares = [float(cells[2].rstrip("%")) for cells in kept]
-        known = [re.search(r"^([\d.]+) \([^:]+: ([\d.]+), ([\d.]+)%", cells[4]) for cells in kept]
+        known = [re.search(r"^([\d.]+) \([^:,]+: ([\d.]+), ([\d.]+)%", cells[4]) for cells in kept]
         wider = [float(each[1]) / float(each[2]) for each in known if each and float(each[2])]
         theirs = [float(each[3]) for each in known if each]
         cells = [

@@ -175,9 +175,13 @@ def _unequal(sizes: tuple[int, ...], chance: float, what: str, least: float = 0.
             below, above = (share * float(np.sqrt((side**2).sum())) for side in (value - low, high - value))
             ours[:, trial], theirs[:, trial] = (whole.low, whole.high), (mean - below, mean + above)
         hits = (ours[0] <= truth) & (ours[1] >= truth)
-        return Covered(hits, ours[1] - ours[0], "mean over fixed tasks", "", beside("MOVER", theirs[0], theirs[1], truth))
+        return Covered(
+            hits, ours[1] - ours[0], "mean over fixed tasks", "", beside("MOVER", theirs[0], theirs[1], truth)
+        )
 
-    name = f"tasks of {' and '.join(f'{n:,}' for n in sizes)} items, {what}"
+    alike = f"{len(sizes)} tasks of {sizes[0]} items"
+    unlike = f"tasks of {' and '.join(f'{n:,}' for n in sizes)} items"
+    name = f"{alike if len(set(sizes)) == 1 else unlike}, {what}"
     return Setting(f"{name}, {chance:.0%} right" if what == "mean" else name, run, least, 1.0, short=300)
 
 
@@ -185,7 +189,8 @@ def _losing(rng: np.random.Generator, n: int, what: str) -> tuple[F64, F64]:
     """b is 5 points worse."""
     if what == "graded difference":
         a = np.asarray(rng.uniform(0.3, 0.7, n), dtype=np.float64)
-        return a, np.clip(a - rng.normal(0.05, 0.1, n), 0.0, 1.0)
+        b = np.asarray(np.clip(a - rng.normal(0.05, 0.1, n), 0.0, 1.0), dtype=np.float64)
+        return a, b
     u = rng.random(n)
     return ((u < 0.15) | (u > 0.25)) * 1.0, (u >= 0.15) * 1.0
 

@@ -19,11 +19,13 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
-from evalwright.statistics.many_models_macro import all_macro_differences
+from evalwright.statistics.many_models_macro import Part, all_macro_differences
+from evalwright.statistics.pairwise import MissingPolicy
 from evalwright.statistics.task_sample import all_sampled_differences, sampled_difference
 
 NAN = math.nan
-WORST = "worst-case"
+WORST: MissingPolicy = "worst-case"
+POLICIES: tuple[MissingPolicy, MissingPolicy] = ("scored", WORST)
 
 
 def _filled(scores: np.ndarray, ends: tuple[float, ...]) -> np.ndarray:
@@ -131,19 +133,19 @@ def test_without_a_known_range_what_is_missing_cannot_be_bounded() -> None:
 
 
 @pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize("policy", ["scored", WORST])
-def test_a_board_has_the_pairs_of_compare_paired(clustered: bool, policy: str) -> None:
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_board_has_the_pairs_of_compare_paired(clustered: bool, policy: MissingPolicy) -> None:
     rng = np.random.default_rng(3)
     rows = (rng.random((5, 90)) < 0.6).astype(float)
     rows[:4][rng.random((4, 90)) < 0.1] = NAN
     never = np.isnan(rows) & (rng.random(rows.shape) < 0.4)
     lost = np.isnan(rows) & ~never
     ids = rng.integers(0, 20, 90) if clustered else None
-    found = all_differences(rows, ids, missing=lost, missing_policy=policy)  # type: ignore[arg-type]
+    found = all_differences(rows, ids, missing=lost, missing_policy=policy)
     for i in range(5):
         for j in set(range(5)) - {i}:
             pair = compare_paired(
-                rows[i], rows[j], missing=lost[[i, j]], missing_policy=policy, clusters=ids,  # type: ignore[arg-type]
+                rows[i], rows[j], missing=lost[[i, j]], missing_policy=policy, clusters=ids,
                 level=float(found.pair_level[i, j]),
             )  # fmt: skip
             assert found.p_value[i, j] == pytest.approx(pair.p_value)
@@ -156,7 +158,7 @@ def test_a_mean_over_tasks_has_the_mean_of_the_fillings() -> None:
     rng = np.random.default_rng(4)
     tasks = [(rng.random((3, n)) < 0.5).astype(float) for n in (40, 70)]
     tasks[0][0, :9] = NAN
-    parts: list = [(one, None) for one in tasks]
+    parts: list[Part] = [(one, None) for one in tasks]
     found = all_macro_differences(parts, missing_policy=WORST)
     whole = macro_difference(
         [compare_paired(one[0], one[1], missing_policy=WORST) for one in tasks], value_range=(0.0, 1.0)
@@ -183,15 +185,14 @@ def test_a_sample_of_tasks_with_missing_answers() -> None:
         sampled_difference(
             [compare_paired(*one, missing_policy=policy) for one in tasks],
             gaps,
-            value_range=(0.0, 1.0),  # type: ignore[arg-type]
+            value_range=(0.0, 1.0),
         )
-        for policy in ("scored", WORST)
+        for policy in POLICIES
     )
     assert worst.low == pytest.approx(scored.worst_low) and worst.low < scored.low < scored.high < worst.high
     assert math.isnan(sampled_difference(whole, gaps).worst_low)
     boards = [
-        all_sampled_differences([(one, None) for one in tasks], missing_policy=policy)  # type: ignore[arg-type]
-        for policy in ("scored", WORST)
+        all_sampled_differences([(one, None) for one in tasks], missing_policy=policy) for policy in POLICIES
     ]
     assert boards[0].low[0, 1] == pytest.approx(scored.low)
     assert boards[1].low[0, 1] < boards[0].low[0, 1]
@@ -222,5 +223,5 @@ def test_a_contamination_check_leaves_missing_answers_out() -> None:
     rng = np.random.default_rng(7)
     sides = [(rng.random(120) < p).astype(float) for p in (0.9, 0.4, 0.7, 0.7)]
     sides[0][:8] = NAN
-    scored, worst = (contamination_check(*sides, missing_policy=policy) for policy in ("scored", WORST))  # type: ignore[arg-type]
+    scored, worst = (contamination_check(*sides, missing_policy=policy) for policy in POLICIES)
     assert scored.suspicious and worst.low < scored.low and worst.p_value > scored.p_value

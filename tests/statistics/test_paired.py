@@ -39,10 +39,12 @@ def test_graded_scores_get_a_skewness_adjusted_t(equal: float) -> None:
     rng = np.random.default_rng(1)
     a = rng.random(50) / 2
     b = a + np.where(rng.random(50) < equal, 0.0, rng.exponential(0.1, 50))
-    found, by_hand = compare_paired(a, b, value_range=None), GradedPair.of(a - b)
-    assert found.p_value == pytest.approx(by_hand.p_value(), rel=1e-6)
-    assert (found.low, found.high) == pytest.approx(by_hand.interval(), rel=1e-6)
-    assert (found.test, found.discordant) == ("skewness-adjusted t", None)
+    for value_range, test in (((0.0, 5.0), "skewness-adjusted t"), (None, "t")):
+        found = compare_paired(a, b, value_range=value_range)
+        by_hand = GradedPair.of(a - b, skewed=value_range is not None)
+        assert found.p_value == pytest.approx(by_hand.p_value(), rel=1e-6)
+        assert (found.low, found.high) == pytest.approx(by_hand.interval(), rel=1e-6)
+        assert (found.test, found.discordant) == (test, None)
     assert found.n_differing == np.count_nonzero(a - b)
     assert found.degrees_of_freedom == pytest.approx(by_hand.freedom)
     within = compare_paired(a, np.minimum(b, 1.0))
@@ -71,11 +73,11 @@ def test_clusters_get_their_own_spread() -> None:
     d = a - b
     sums = np.bincount(clusters, d - d.mean())
     differing = int(np.count_nonzero(np.bincount(clusters, np.abs(d))))
-    by_hand = GradedPair.of(d, error=se, freedom=df, units=sums, differing=differing)
+    by_hand = GradedPair.of(d, error=se, freedom=df, units=sums, differing=differing, skewed=False)
     assert found.p_value == pytest.approx(by_hand.p_value())
     assert (found.low, found.high) == pytest.approx(by_hand.interval(), rel=1e-6)
     assert found.standard_error == pytest.approx(se)
-    assert (found.test, found.n_clusters) == ("clustered skewness-adjusted t", 20)
+    assert (found.test, found.n_clusters) == ("clustered t", 20)
     assert found.effective_units == pytest.approx(20)
     assert found.discordant == (int((a > b).sum()), int((b > a).sum()))
     assert compare_paired(a, b, clusters=clusters).standard_error == pytest.approx(se)
@@ -87,7 +89,7 @@ def test_draws_are_averaged_and_may_differ_in_number() -> None:
     found = compare_paired(a, b)
     assert found.n == 60
     assert compare_paired(a, b, value_range=None).p_value == pytest.approx(
-        GradedPair.of(a.mean(axis=1) - b.mean(axis=1)).p_value()
+        GradedPair.of(a.mean(axis=1) - b.mean(axis=1), skewed=False).p_value()
     )
     copied = compare_paired(np.repeat(a, 3, axis=1), b)
     assert (copied.low, copied.high) == pytest.approx((found.low, found.high))
@@ -226,7 +228,10 @@ def test_equivalence_is_two_one_sided_tests(shift: float) -> None:
     rng = np.random.default_rng(1)
     a = rng.random(60) * 0.7
     b = a + rng.normal(0.05, 0.05, 60) * 0.5 + shift * 0.5
-    found, by_hand = equivalence_paired(a, b, margin=(-0.06, 0.04), value_range=None), GradedPair.of(a - b)
+    found, by_hand = (
+        equivalence_paired(a, b, margin=(-0.06, 0.04), value_range=None),
+        GradedPair.of(a - b, skewed=False),
+    )
     p_least, p_most = by_hand.tail(-0.06), by_hand.tail(0.04, above=False)
     assert (found.p_least, found.p_most) == pytest.approx((p_least, p_most), rel=1e-6)
     assert found.equivalent == (max(p_least, p_most) < 0.05)

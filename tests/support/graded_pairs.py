@@ -22,16 +22,17 @@ class GradedPair:
     @classmethod
     def of(
         cls, differences: npt.ArrayLike, *, error: float | None = None, freedom: float | None = None,
-        units: npt.ArrayLike | None = None, differing: int | None = None,
+        units: npt.ArrayLike | None = None, differing: int | None = None, skewed: bool = True,
     ) -> GradedPair:  # fmt: skip
-        """units: sums of residuals by cluster, with `error`, `freedom` and `differing` of the clusters."""
+        """units: sums of residuals by cluster, with `error`, `freedom` and `differing` of the clusters. skewed: False where the range
+        of a score is not known."""
         d = np.asarray(differences, dtype=np.float64)
         residuals = d - d.mean() if units is None else np.asarray(units, dtype=np.float64)
         n = len(residuals)
         kurtosis = n * float((residuals**4).sum()) / float((residuals**2).sum()) ** 2
         k = int(np.count_nonzero(d)) if differing is None else differing
         by_kurtosis = 2 * n / max(kurtosis - (n - 3) / (n - 1), 1e-300)
-        weight = k**2 / (k**2 + 400)
+        weight = k**2 / (k**2 + 400) if skewed else 0.0
         return cls(
             mean=float(d.mean()),
             error=float(stats.sem(d)) if error is None else error,

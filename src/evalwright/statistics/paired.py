@@ -222,7 +222,8 @@ class Paired:
             return "none: one cluster" if self.clustered else "none: one item"
         if no_interval:
             return "none: no spread, range not known"
-        name = "score test" if pairs.counted[0, 1] else "skewness-adjusted t"
+        graded = "t" if pairs.counts is None else "skewness-adjusted t"
+        name = "score test" if pairs.counted[0, 1] else graded
         return f"clustered {name}" if self.clustered else name
 
 

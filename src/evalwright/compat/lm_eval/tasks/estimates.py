@@ -147,8 +147,8 @@ class Metrics:
         if not n:
             return by_error(math.nan, None, n, failed, "no interval: nothing was scored")
         try:
-            if not self.published and name in _INTERVALS:
-                return _INTERVALS[name](items, failed)
+            if not self.published and name in INTERVALS:
+                return INTERVALS[name](items, failed)
             value = float(function(items))
             error = aggregation.standard_error(name, items, metric, self.iterations)
         except Exception as found:
@@ -193,7 +193,7 @@ def _bits_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
     return bits_per_byte(*zip(*items, strict=True), n_missing=n_missing)
 
 
-_INTERVALS: Mapping[str, Callable[[Sequence[Any], int], Estimate]] = {
+INTERVALS: Mapping[str, Callable[[Sequence[Any], int], Estimate]] = {
     "bits_per_byte": _bits_estimate,
     "brier_score": _brier_estimate,
     "mean": _mean_estimate,
