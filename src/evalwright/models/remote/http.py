@@ -24,7 +24,14 @@ from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
 from evalwright.bounded import from_json
-from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
+from evalwright.core.errors import (
+    BadReply,
+    ConfigurationError,
+    ConnectionFailed,
+    Rejected,
+    RequestError,
+    TimedOut,
+)
 from evalwright.core.secrets import remember
 from evalwright.models.remote.events import KINDS, gathered
 from evalwright.models.remote.exchange import Call, Reply
@@ -106,10 +113,15 @@ class HttpClient:
                     kind = reply.headers.get("Content-Type")
                     if call.gatherer is None or reply.status >= 300 or "json" in (kind or "").lower():
                         body = await self._read(reply, call.largest)
+                        reply.check()
                         return self._understand(reply, kind, body, time.perf_counter() - started)
                     pieces = self._pieces(reply, call.largest)
                     data = await gathered(self.where, kind, pieces, call.gatherer, call.decoding)
+                    reply.check()
                     return Reply(data, time.perf_counter() - started, parse_rate_limits(reply.raw_headers))
+                except BadReply:
+                    reply.distrusted = True
+                    raise
                 finally:
                     reply.close()
         except Exception as error:

@@ -115,7 +115,7 @@ def _library() -> _Library:
 
 def _readable(library: _Library) -> list[tuple[str, int]]:
     """Each path that may be read, with Landlock's rights to it and to what is below it."""
-    rights = {path: _LANDLOCK_LIST_FOLDER for path in library.standard}
+    rights = dict.fromkeys(library.standard, _LANDLOCK_LIST_FOLDER)
     for folder in library.standard:
         for entry in os.scandir(folder):
             if entry.name not in _INSTALLED and entry.path not in rights:
@@ -324,12 +324,8 @@ def _landlock_rules(readable: list[tuple[str, int]]) -> int:
 
 def _landlock(rules: int, library: _Library) -> None:
     for path in library.standard:
-        try:
-            os.stat(f"{path}/.")
-        except PermissionError:
-            raise OSError(
-                f"another user cannot read Python's library in {path}, as every program here must"
-            ) from None
+        if not os.access(path, os.X_OK):
+            raise OSError(f"another user cannot read Python's library in {path}, as every program here must")
     _check(_LIBC.syscall(_RESTRICT_SELF, rules, 0), "Landlock")
     os.close(rules)
 
