@@ -108,7 +108,7 @@ async def ask_all(url: str, count: int, at_once: int, busy_seconds: float) -> di
             else:
                 answers[number] = reply.data["number"]
             if busy_seconds:
-                time.sleep(busy_seconds)  # noqa: ASYNC251 - as under load
+                time.sleep(busy_seconds)  # as under load
 
     await asyncio.gather(*(work() for _ in range(at_once)))
     await client.close()
@@ -155,6 +155,7 @@ def test_a_tidy_server_keeps_its_connections() -> None:
 
 def test_a_malformed_reply_ends_its_connection() -> None:
     """What follows it may be the rest of it."""
+    n_connections = 0
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal n_connections
@@ -177,6 +178,5 @@ def test_a_malformed_reply_ends_its_connection() -> None:
         listening.close()
         await asyncio.sleep(0.05)
 
-    n_connections = 0
     asyncio.run(ask())
     assert n_connections == 3

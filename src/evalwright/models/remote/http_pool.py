@@ -24,7 +24,6 @@ from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from evalwright.core.errors import ConnectionFailed
-
 from evalwright.models.timeouts import Timeouts
 
 IDLE_SECONDS = 15.0
@@ -148,7 +147,7 @@ class Pool:
         )
         self._whole_urls = proxy is not None and where.scheme == "http"
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
-        self._connector._factory = functools.partial(_Protocol, self, loop)
+        self._connector._factory = functools.partial(_Protocol, self, loop)  # type: ignore[assignment]
         self.where = where.host_port_subcomponent or ""
         self.now = loop.time
         self.distrusts = False
