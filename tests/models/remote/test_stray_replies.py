@@ -49,7 +49,7 @@ class DuplicatingServer:
                 writer.write(reply + reply if delay == 0 else reply)
                 if delay:
                     tasks.append(asyncio.create_task(self._again(writer, reply, delay)))
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             pass
         finally:
             for task in tasks:

@@ -37,18 +37,11 @@ COMMON_MODULES = (
     "collections",
     "itertools",
     "functools",
-    "operator",
     "copy",
     "decimal",
     "fractions",
     "datetime",
     "statistics",
-    "re",
-    "random",
-    "string",
-    "heapq",
-    "bisect",
-    "json",
     "typing",
 )
 """What these export, tests may use without importing it, because programs commonly do; they get Python's own."""
