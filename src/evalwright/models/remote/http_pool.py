@@ -163,25 +163,17 @@ class Pool:
                 self.where,
             )
 
-    async def _connect(self) -> aiohttp.connector.Connection:
-        """A connection that is new, or has been silent since its last reply."""
-        while True:
-            try:
-                connection = await self._connector.connect(self._destination, [], self._timeout)
-            except TimeoutError as error:
-                raise aiohttp.ConnectionTimeoutError from error
-            protocol: Any = connection.protocol
-            if protocol.idle_since is None:
-                return connection
-            try:
-                if await self._stays_silent(protocol):
-                    return connection
-            except BaseException:
+    async def _may_be_used_again(self, connection: aiohttp.connector.Connection) -> bool:
+        """Whether a connection that was used stays silent until then; else it is ended."""
+        silent = False
+        try:
+            silent = await self._stays_silent(connection.protocol)
+        finally:
+            if not silent:
                 connection.close()
-                raise
-            connection.close()
+        return silent
 
-    async def _stays_silent(self, protocol: _Protocol) -> bool:
+    async def _stays_silent(self, protocol: Any) -> bool:
         """Whether nothing comes on a connection that was used, until it may be used again."""
         if not self.distrusts and protocol.is_clean():
             await asyncio.sleep(self._rest(protocol.idle_since or 0.0))
@@ -201,9 +193,15 @@ class Pool:
 
     async def open(self, method: str, url: URL, headers: bytes, body: bytes | None) -> Opened:
         """Send a request and wait for the reply's head. headers: as they are sent, each with its line's end."""
-        connection = await self._connect()
-        protocol: Any = connection.protocol
-        was_used = protocol.idle_since is not None
+        while True:
+            try:
+                connection = await self._connector.connect(self._destination, [], self._timeout)
+            except TimeoutError as error:
+                raise aiohttp.ConnectionTimeoutError from error
+            protocol: Any = connection.protocol
+            was_used = protocol.idle_since is not None
+            if not was_used or await self._may_be_used_again(connection):
+                break
         try:
             protocol.set_response_params(
                 read_until_eof=True,
