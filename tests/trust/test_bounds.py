@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import re
 import tracemalloc
 import zlib
@@ -146,6 +147,35 @@ def test_the_process_is_started_again_and_gives_plain_values_only() -> None:
         bounded.call(re.compile, "a")
     with pytest.raises(bounded.LimitExceeded, match="nested too deeply"):
         bounded.call(json.loads, "[" * 100_000)
+
+
+def test_the_process_has_no_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even what a template that left its sandbox could read: no variable but those of language, time zone and libraries."""
+    for name in (
+        "OPENAI_API_KEY",
+        "HF_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "HTTPS_PROXY",
+        "DATABASE",
+        "EVALWRIGHT_STORE",
+    ):
+        monkeypatch.setenv(name, "sk-environment-0123456789")
+    monkeypatch.setenv("TZ", "Asia/Seoul")
+    process = bounded.Process()
+    try:
+        there = bounded.call(_environment, process=process)
+    finally:
+        process.close()
+    kept = {"DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ"}
+    assert set(there) <= {*kept, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} and there["TZ"] == "Asia/Seoul"
+
+
+def _environment() -> dict[str, str]:
+    inherited = (
+        Path("/proc/self/environ").read_bytes().decode() if Path("/proc/self/environ").exists() else ""
+    )
+    assert "sk-environment" not in inherited
+    return dict(os.environ)
 
 
 def test_a_long_answer_is_scored_in_the_process_with_limits_as_elsewhere() -> None:

@@ -109,6 +109,25 @@ def test_a_budget_holds_whatever_the_replies_are(fate: str, tmp_path: Path) -> N
         assert billed == pytest.approx(budget)
 
 
+@pytest.mark.parametrize("limit", [1, 7, 50])
+def test_a_budget_of_requests_counts_what_is_sent(limit: int, tmp_path: Path) -> None:
+    """Two errors of the server before each answer: each sending counts, whoever is to blame for it and whatever it cost."""
+    errors = ("500", "429")
+    with running(BillingServer(lambda prompt, before: errors[before] if before < 2 else "ok")) as server:
+        found = run(server, tmp_path, 80, budget=f"{limit} requests")
+        # No sample is begun that needs more, as those before did, than what is left.
+        assert limit - 2 <= len(server.sendings) <= limit
+    record = found.data["stopping"]["budget"]
+    assert record["spent"]["requests"] == len(server.sendings) and record["reached"] == "requests"
+
+
+def test_where_no_connection_is_made_nothing_was_sent(tmp_path: Path) -> None:
+    server = BillingServer()
+    server.url = "http://127.0.0.1:9/v1"
+    found = run(server, tmp_path, 3, budget="50 requests", arguments={"max_attempts": 2})
+    assert found.data["stopping"]["budget"]["spent"]["requests"] == 0
+
+
 def test_judges_are_paid_from_the_same_budget(tmp_path: Path) -> None:
     write_questions(tmp_path, 40)
     task = tmp_path / "questions.yaml"

@@ -25,6 +25,7 @@ from urllib.request import getproxies, proxy_bypass
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import (
+    BadReply,
     ConfigurationError,
     ConnectionFailed,
     Rejected,
@@ -114,10 +115,15 @@ class HttpClient:
                     kind = reply.headers.get("Content-Type")
                     if call.gatherer is None or reply.status >= 300 or "json" in (kind or "").lower():
                         body = await self._read(reply, call.largest)
+                        reply.check()
                         return self._understand(reply, kind, body, time.perf_counter() - started)
                     pieces = self._pieces(reply, call.largest)
                     data = await gathered(self.where, kind, pieces, call.gatherer, call.decoding)
+                    reply.check()
                     return Reply(data, time.perf_counter() - started, parse_rate_limits(reply.raw_headers))
+                except BadReply:
+                    reply.distrusted = True
+                    raise
                 finally:
                     reply.close()
         except Exception as error:

@@ -130,7 +130,10 @@ def reply_usage(data: Any) -> Usage:
 
 
 class CompletionGatherer(form.Gathering):
-    """The chunks of a streamed completion, put together as the completion would have been; `[DONE]` ends it."""
+    """The chunks of a streamed completion, put together as the completion would have been.
+
+    `[DONE]` ends it, or the stream's own end once a chunk has said why the answer ended: some servers leave `[DONE]` out.
+    """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -155,6 +158,10 @@ class CompletionGatherer(form.Gathering):
                     self._logprobs.setdefault(name, []).extend(part if isinstance(part, list) else ())
                 self._finish = choice.get("finish_reason") or self._finish
         return False
+
+    def ended(self) -> bool:
+        """Whether a chunk has said why the answer ended."""
+        return self._finish is not None
 
     def _take(self, choice: Mapping[str, Any]) -> None:
         text = str(choice.get("text") or "")
