@@ -90,7 +90,7 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
     place = answer.choice
     if place is None:
         language = language_of(sample) or "en"
-        place, _how = extract(answer.text, sample.choices, language, sample.input)
+        place = extract(answer.text, sample.choices, language, sample.input).option
     if place == NOT_EXTRACTED:
         return ""
     return ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
