@@ -21,6 +21,7 @@ from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.locate import Said, lines, own_part, said
 from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.run_on import before_next_question
 
 NOT_EXTRACTED = -1
 """The place of the option where none can be read."""
@@ -84,7 +85,12 @@ class _Reader:
 
     def _own_reply(self, text: str) -> str:
         """The reply without a further question that it goes on to ask."""
-        return own_part(text, self.question)
+        return before_next_question(own_part(text, self.question), self.question, self._answered, self.count)
+
+    def _answered(self, beginning: str) -> bool:
+        """Whether the beginning of a reply has chosen an option, rather than listed them."""
+        options = {item.option for item in self._mentions(plain(beginning))[0]}
+        return len(options) == 1 or (len(options) > 1 and self._holds(beginning.strip().split("\n")[0]))
 
     def _holds(self, text: str) -> bool:
         """Whether a text names an option."""

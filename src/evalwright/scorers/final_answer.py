@@ -15,6 +15,7 @@ from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.verdict import shortened
 
 _QUOTES = "\"'`*“”‘’ \t"
@@ -38,7 +39,10 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     holds = _HOLDS.get(kind)
-    found = said(answer.text, sample.input, holds)
+    text = answer.text
+    if kind in ("math", "number"):
+        text = before_next_question(text, sample.input, _has_number)
+    found = said(text, sample.input, holds)
     if not found.marked:
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
         found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
