@@ -51,7 +51,7 @@ _SIGNS = str.maketrans(
 )  # fmt: skip
 _FRACTIONS = {sign: unicodedata.normalize("NFKD", sign).replace("⁄", "/") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _DROPPED = re.compile(
-    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline|mathstrut|textstyle|degree)(?![a-zA-Z])|\\[,;!:> ]|~|\^\s*\{?\s*\\circ\s*\}?"
+    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:> ]|~|\^\s*\{?\s*\\circ\s*\}?"
     r"|&(?=\s*(?:=|\\le|\\ge))"
 )
 _TIMES = re.compile(r"(?<=[\d)])\s[xX]\s(?=[\d(])")
@@ -60,7 +60,7 @@ _WORDING = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|oper
 _MATRIX = re.compile(r"\\begin\s*\{[pbBvV]?matrix\}(.*?)\\end\s*\{[pbBvV]?matrix\}", re.DOTALL)
 _CASES = re.compile(r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?")
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
+    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?![\w.]))?)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
 )
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:\.\d{3})+)(?![\d.])")
@@ -168,7 +168,7 @@ def _named(token: Token, joining: frozenset[str], before: list[Token], behind: s
         return [token._replace(text="^") if word == "**" else token]
     bare = word.rstrip("'").translate(_LOOKALIKES)
     small = bare.casefold()
-    if small in joining and (len(bare) > 1 or _parts(token, before, behind)):
+    if small in joining and (len(bare) > 1 or not bare.isascii() or _parts(token, before, behind)):
         return [token._replace(text=AND)]
     if len(bare) == 1 and _LETTER.match(bare):
         return [token._replace(kind="name", text=word.translate(_LOOKALIKES))]
@@ -189,7 +189,7 @@ def _named(token: Token, joining: frozenset[str], before: list[Token], behind: s
 
 
 _CONSTANTS = {"pi": "\\pi", "inf": "\\infty", "infinity": "\\infty", "oo": "\\infty"}
-_BEFORE_NAMES = ("^", "*", ")", "/", "+", "-")
+_BEFORE_NAMES = ("^", "*", ")", "/", "+", "-", "{")
 
 
 def _parts(token: Token, before: list[Token], behind: str) -> bool:
@@ -208,6 +208,7 @@ class _Parser:
         self.read = read
         self.place = 0
         self.depth = 0
+        self.brackets = 0
 
     def peek(self) -> str:
         return self.read[self.place].text if self.place < len(self.read) else ""
@@ -261,9 +262,9 @@ class _Parser:
         tree = self.product()
         if sign:
             tree = ("negative", tree) if sign == "-" else ("plus or minus", ("number", Fraction(0)), tree)
-        while self.peek() in ("+", "-", "\\pm", "\\cup", "\\setminus"):
+        while self.peek() in ("+", "-", "\\pm", "\\cup", "\\cap", "\\setminus"):
             operation = self.take().text
-            names = {"\\pm": "plus or minus", "\\cup": "union", "\\setminus": "without"}
+            names = {"\\pm": "plus or minus", "\\cup": "union", "\\cap": "intersection", "\\setminus": "without"}
             tree = (names.get(operation, operation), tree, self.product())
         self.depth -= 1
         return tree
@@ -304,7 +305,7 @@ class _Parser:
             return True
         if kind == "command":
             return text in ("\\frac", "\\sqrt", "\\pi", "\\infty", "\\{", "\\binom", "\\cbrt", "\\log")
-        return text in ("(", "[", "{")
+        return text in ("(", "{") or (text == "[" and not self.brackets)
 
     def signed_factor(self) -> Tree:
         if self.peek() in ("-", "+"):
@@ -337,7 +338,7 @@ class _Parser:
     def postfix(self) -> Tree:
         tree = self.primary()
         while self.peek() in ("!", "%"):
-            tree = ("factorial", tree) if self.take().text == "!" else ("/", tree, ("number", Fraction(100)))
+            tree = ("factorial", tree) if self.take().text == "!" else ("percent", tree)
         return tree
 
     def group(self, closing: str) -> Tree:
@@ -383,7 +384,7 @@ class _Parser:
     def primary(self) -> Tree:
         token = self.take()
         if token.kind == "number":
-            return ("number", Fraction(token.text))
+            return _number(token.text)
         if token.kind == "name":
             return self._name(token)
         if token.kind == "function":
@@ -494,10 +495,12 @@ class _Parser:
         ends = (closing,) if closing else {"{": ("}",), "(": (")", "]", "["), "[": ("]", ")", "["), "]": ("[", "]", ")")}[opening]
         if self.peek() in ends and self.peek() != "[":
             return ("list", opening, self.take().text, [])
+        self.brackets += 1
         inside = self.several(ends)
         if self.peek() in ("|", ":", "\\mid") and opening == "{":
             self.take()
             inside = self.several(ends)
+        self.brackets -= 1
         last = self.take().text
         if last not in ends:
             raise Unreadable
@@ -511,6 +514,13 @@ class _Parser:
         if inside[0] == "relation":
             return inside if opening == "{" else ("group", inside)
         return inside
+
+
+def _number(text: str) -> Tree:
+    digits, _, exponent = text.lower().partition("e")
+    if not exponent:
+        return ("number", Fraction(digits))
+    return ("*", ("number", Fraction(digits)), ("^", ("number", Fraction(10)), ("number", Fraction(exponent))))
 
 
 @lru_cache(maxsize=2048)
@@ -588,6 +598,8 @@ def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
         return _applied(tree[1], _worth(tree[2], values))
     if operation == "negative":
         return -_worth(tree[1], values)
+    if operation == "percent":
+        return _worth(tree[1], values) / 100
     if operation == "factorial":
         return _factorial(_worth(tree[1], values))
     if operation not in ("+", "-", "*", "/", "ratio", "^", "root", "choose"):

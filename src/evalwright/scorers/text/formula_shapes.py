@@ -120,9 +120,11 @@ def _is_name(tree: Tree) -> bool:
     """Whether a side of an equation names what the other side is worth: x, f(x), y', P(A)."""
     if tree[0] == "name":
         return True
-    if tree[0] == "/" and all(map(_is_name, tree[1:])):
-        return all(str(part).startswith("d") for part in (tree[1][1], tree[2][1])) if tree[1][0] == tree[2][0] == "*" else False
-    return tree[0] == "*" and tree[1][0] == "name" and tree[2][0] == "name" and tree[1][1][0] in "fghFGPVSTyYdNAaC"
+    if tree[0] in ("union", "intersection"):
+        return _is_name(tree[1]) and _is_name(tree[2])
+    if tree[0] == "/":
+        return all(part[0] == "*" and part[1] == ("name", "d") for part in tree[1:])
+    return tree[0] == "*" and tree[1][0] == "name" and (tree[1][1].rstrip("'") in "fghFGP" or tree[2][0] == "name")
 
 
 def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
@@ -180,7 +182,7 @@ def _inequality(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
 
 
 def _is_variable(tree: Tree) -> bool:
-    return tree[0] == "name" or (tree[0] == "*" and _is_name(tree)) or (tree[0] == "function" and tree[1] == "abs" and False)
+    return tree[0] == "name" or (tree[0] == "*" and _is_name(tree))
 
 
 def _several(parts: Sequence[Tree]) -> Shape:
@@ -311,7 +313,7 @@ def same_shape(target: Shape, answer: Shape) -> bool:
 
 def _same_values(target: Values, answer: Values) -> bool:
     if len(target.trees) == len(answer.trees) == 1:
-        if _same(target.trees[0], answer.trees[0]):
+        if _without_percent(target.trees[0], answer.trees[0]) or _same(target.trees[0], answer.trees[0]):
             return True
         one, two = (shape.trees[0] if shape.trees[0][0] == "list" else None for shape in (target, answer))
         return one is not None and two is not None and same_shape(shape_of(one), shape_of(two))
@@ -330,6 +332,13 @@ def _same_values(target: Values, answer: Values) -> bool:
             return False
         del left[place]
     return True
+
+
+def _without_percent(one: Tree, two: Tree) -> bool:
+    """Whether one is a percentage and the other its number, the sign left out."""
+    if (one[0] == "percent") is (two[0] == "percent"):
+        return False
+    return _same(*(tree[1] if tree[0] == "percent" else tree for tree in (one, two)))
 
 
 def _same_part(one: Tree, two: Tree) -> bool:

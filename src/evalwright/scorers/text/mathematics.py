@@ -19,7 +19,7 @@ from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import Numbers, Tolerance, goals_of
 from evalwright.scorers.text import expressions
 from evalwright.scorers.text.expressions import Token, Tree, Unreadable, in_signs, names_in, readings
-from evalwright.scorers.text.formula_shapes import Equation, Shape, Values, real, same_shape, shape_of
+from evalwright.scorers.text.formula_shapes import Equation, Intervals, Shape, Values, real, same_shape, shape_of
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, last_box
 from evalwright.scorers.text.marks import alternatives
@@ -55,6 +55,7 @@ _FORM_ASKED = re.compile(
     re.IGNORECASE,
 )
 """A question for one form of a number or formula."""
+_OTHER_FORM = "is not in the form that is asked for"
 _UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
 _DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
 
@@ -155,7 +156,7 @@ def joining_words(language: str) -> frozenset[str]:
 
 def candidates(text: str, language: str) -> list[Candidate]:
     """The formulas that stand in a stretch of text, in order."""
-    text = text[-MAX_REGION_CHARS:]
+    text = text[-MAX_REGION_CHARS:].replace("$", " ")
     out: list[Candidate] = []
     place = 0
     for bold in _BOLD.finditer(text):
@@ -185,6 +186,9 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate
 _EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>", "~"})
 
 
+_ENDS = _EDGES | {"(", "{", "-", "+", "\\{"}
+
+
 def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
     """The stretches of tokens without words between them, each without separators at its ends."""
     chunk: list[Token] = []
@@ -194,17 +198,16 @@ def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
             yield from _bare_chunk(chunk)
             chunk = [token]
         elif not breaks:
-            if token.text != "$" or not chunk:
-                chunk.append(token)
+            chunk.append(token)
         else:
             yield from _bare_chunk(chunk)
             chunk = []
 
 
 def _bare_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
-    while chunk and chunk[-1].text in _EDGES | {"$", "(", "[", "{", "-", "+", "\\{"}:
+    while chunk and (chunk[-1].text in _ENDS or (chunk[-1].text == "[" and chunk[0].text not in ("]", "[", "("))):
         chunk = chunk[:-1]
-    while chunk and chunk[0].text in _EDGES | {"$", "%", "!", ")", "}", "/", "^", "_", "|", "\\}"}:
+    while chunk and chunk[0].text in _EDGES | {"%", "!", ")", "}", "/", "^", "_", "|", "\\}"}:
         chunk = chunk[1:]
     if any(token.kind != "sign" for token in chunk):
         yield chunk
@@ -248,7 +251,7 @@ def judge_formula(
     targets = tuple(last_box(target) or target for target in targets)
     wanted = [shape for target in targets for shape in _shapes_of(target, language)]
     verdict = _judged(said, targets, wanted, question, language)
-    if verdict.label == "correct" or "form" in verdict.why:
+    if verdict.label == "correct" or verdict.why.endswith(_OTHER_FORM):
         return verdict
     if all(_is_number(target, language) for target in targets):
         goals = goals_of(targets, "", question, language)
@@ -263,7 +266,7 @@ def _is_number(target: str, language: str) -> bool:
 
 
 def _has_operations(text: str) -> bool:
-    return re.search(r"[√π∞^±<>≤≥!]|\\(?:sqrt|binom|pi|pm|infty|le|ge|sin|cos|log|ln)|[-+*/=]\s*[a-zA-Z]", text) is not None
+    return re.search(r"[√π∞^±<>≤≥!]|\\(?:sqrt|binom|pi|pm|infty|le|ge|sin|cos|log|ln)", text) is not None
 
 
 def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], question: str, language: str) -> Verdict:
@@ -277,9 +280,11 @@ def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], questio
         if matching:
             last = matching[-1]
             if not _in_asked_form(there[last], wanted, question):
-                return incorrect(f"'{shortened(there[last].text)}' is not in the form that is asked for", "the value is the target's")
+                return incorrect(f"'{shortened(there[last].text)}' {_OTHER_FORM}", "the value is the target's")
             doubt = _doubt(there, last, wanted, is_final=is_final and not seen, claimed=said.marked)
             return correct(f"'{shortened(there[last].text)}' is the target formula", doubt)
+        if any(_between(there, target) for target in wanted):
+            return correct("the ends of the target interval", "an interval in words")
         near = near or _nearly(there, wanted, targets)
         seen += there
     if near:
@@ -316,6 +321,19 @@ def _doubt(there: Sequence[Candidate], place: int, wanted: Sequence[Shape], *, i
     return ""
 
 
+def _between(there: Sequence[Candidate], target: Shape) -> bool:
+    """Whether the formulas of a sentence are the two ends of an interval, in order ("from -4 to 4")."""
+    if len(there) < 2 or not isinstance(target, Intervals) or len(target.parts) != 1:
+        return False
+    ends = [_single(candidate) for candidate in there[-2:]]
+    return None not in ends and ends == [real(end) for end in target.parts[0][:2]]
+
+
+def _single(candidate: Candidate) -> float | None:
+    shape = candidate.shapes[0]
+    return real(shape.trees[0]) if isinstance(shape, Values) and len(shape.trees) == 1 else None
+
+
 def _nearly(there: Sequence[Candidate], wanted: Sequence[Shape], targets: Sequence[str]) -> str:
     """A candidate that is a target rounded to at least three figures; or ""."""
     for candidate in there[-1:]:
@@ -329,9 +347,11 @@ def _nearly(there: Sequence[Candidate], wanted: Sequence[Shape], targets: Sequen
 def _rounded(shape: Shape, text: str, target: Shape, targets: Sequence[str]) -> bool:
     if not (isinstance(shape, Values) and isinstance(target, Values) and len(shape.trees) == len(target.trees) == 1):
         return False
-    if "number" not in (shape.trees[0][0], target.trees[0][0]):
+    if {"number", "percent"}.isdisjoint((shape.trees[0][0], target.trees[0][0])):
         return False
     here, there = real(shape.trees[0]), real(target.trees[0])
+    if here is not None and there is not None and shape.trees[0][0] == "percent":
+        here, there = 100 * here, 100 * there
     if here is None or there is None:
         return False
     for written, number in [(text, here), *((one, there) for one in targets)]:

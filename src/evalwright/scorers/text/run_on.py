@@ -21,7 +21,7 @@ _LABEL = re.compile(
 _NUMBERED = re.compile(r"\s{0,4}\(?(\d{1,3})\s?[.)、．：:]\s?(?=\S)")
 _ASKS = re.compile(r"[?？؟]\s*$|_{3,}|[（(]\s*[A-E①②③④⑤]?\s*[)）]|(?:\.\.\.|…)\s*$|[:：]\s*$")
 _OPENS_LIST = re.compile(r"\s{0,4}(?:\(?[Aa][).:：、．]|①|\(1\)|1[).]|가[.)]|ㄱ[.)]|ก[.)]|[АA][.)]|ア[.)．、]|甲[.、])\s?\S")
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_]+|[#:]")
 
 
 def before_next_question(reply: str, question: str, answered: Callable[[str], bool], n_options: int = 0) -> str:
@@ -60,5 +60,5 @@ def _beginning(text: str) -> tuple[str, ...]:
     if re.match(f"[{SPACELESS}가-힣]", text):
         head = re.sub(r"\s", "", text)[:SAME_SIGNS]
         return (head,) if len(head) == SAME_SIGNS and not any(map(str.isdigit, head)) else ()
-    words = tuple(_WORD.findall(text[:80]))
-    return words[:SAME_WORDS] if len(words) > SAME_WORDS and all(map(str.isalpha, words[:SAME_WORDS])) else ()
+    words = tuple(_WORD.findall(re.sub(r"\d+", " # ", text[:80]).replace(":", " : ")))[:SAME_WORDS]
+    return words if len(words) == SAME_WORDS and words[0].isalpha() else ()
