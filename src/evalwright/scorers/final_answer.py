@@ -43,7 +43,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     if kind in ("math", "number"):
         text = before_next_question(text, sample.input, _has_number)
     found = said(text, sample.input, holds)
-    if not found.marked:
+    if not found.marked and kind != "math":
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
         found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
     if not found.marked and (declined := declines(answer.text)):

@@ -60,7 +60,7 @@ _WORDING = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|oper
 _MATRIX = re.compile(r"\\begin\s*\{[pbBvV]?matrix\}(.*?)\\end\s*\{[pbBvV]?matrix\}", re.DOTALL)
 _CASES = re.compile(r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?")
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?![\w.]))?)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
+    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?!\w|\.\d))?)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
 )
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:\.\d{3})+)(?![\d.])")
@@ -164,6 +164,8 @@ def _named(token: Token, joining: frozenset[str], before: list[Token], behind: s
         if word[1:] in FUNCTIONS and word not in ("\\sqrt", "\\cbrt"):
             return [token._replace(kind="function", text=word[1:])]
         return [token]
+    if word == ":" and not (before and before[-1].kind == "number" and behind.lstrip()[:1].isdigit()):
+        return [token._replace(kind="word")]
     if token.kind != "word":
         return [token._replace(text="^") if word == "**" else token]
     bare = word.rstrip("'").translate(_LOOKALIKES)
@@ -506,7 +508,7 @@ class _Parser:
             raise Unreadable
         self.depth -= 1
         if inside[0] == "several":
-            return ("list", opening, last, inside[1])
+            return ("list", "(" if opening == "]" else opening, ")" if last == "[" else last, inside[1])
         if opening == "{" and closing:
             return ("list", "{", "}", [inside])
         if inside[0] == "list" and opening == "[":
@@ -520,7 +522,9 @@ def _number(text: str) -> Tree:
     digits, _, exponent = text.lower().partition("e")
     if not exponent:
         return ("number", Fraction(digits))
-    return ("*", ("number", Fraction(digits)), ("^", ("number", Fraction(10)), ("number", Fraction(exponent))))
+    power: Tree = ("number", Fraction(exponent.lstrip("+-")))
+    power = ("negative", power) if exponent[0] == "-" else power
+    return ("*", ("number", Fraction(digits)), ("^", ("number", Fraction(10)), power))
 
 
 @lru_cache(maxsize=2048)

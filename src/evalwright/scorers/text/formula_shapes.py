@@ -76,7 +76,7 @@ def shape_of(tree: Tree) -> Shape:
         return _listed(tree)
     if operation == "union":
         left, right = shape_of(tree[1]), shape_of(tree[2])
-        sides = [_as_intervals(left), _as_intervals(right)]
+        sides = [as_intervals(left), as_intervals(right)]
         if None not in sides:
             return Intervals(tuple(part for side in sides if side is not None for part in side.parts))
         if isinstance(left, Values) and isinstance(right, Values):
@@ -193,7 +193,7 @@ def _several(parts: Sequence[Tree]) -> Shape:
         shapes = [shape_of(part) for part in parts]
         if all(isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets for shape in shapes):
             return Values(tuple(parts), ordered=None)
-        intervals = [_as_intervals(shape) for shape in shapes]
+        intervals = [as_intervals(shape) for shape in shapes]
         if None not in intervals:
             return Intervals(tuple(part for shape in intervals if shape is not None for part in shape.parts))
         return Values(tuple(parts), ordered=None)
@@ -258,7 +258,7 @@ def _listed(tree: Tree) -> Shape:
     return Values(tuple(parts), ordered=True, brackets=opening + closing)
 
 
-def _as_intervals(shape: Shape) -> Intervals | None:
+def as_intervals(shape: Shape) -> Intervals | None:
     """A pair in brackets as an interval."""
     if isinstance(shape, Intervals):
         return shape
@@ -296,7 +296,7 @@ def same_shape(target: Shape, answer: Shape) -> bool:
     if isinstance(target, Values) and isinstance(answer, Values):
         return _same_values(target, answer)
     if isinstance(target, Intervals) or isinstance(answer, Intervals):
-        return _same_intervals(_as_intervals(target), _as_intervals(answer))
+        return _same_intervals(as_intervals(target), as_intervals(answer))
     if isinstance(target, Matrix) or isinstance(answer, Matrix):
         return _same_matrices(target, answer)
     if isinstance(target, Equation) or isinstance(answer, Equation):

@@ -19,7 +19,7 @@ from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import Numbers, Tolerance, goals_of
 from evalwright.scorers.text import expressions
 from evalwright.scorers.text.expressions import Token, Tree, Unreadable, in_signs, names_in, readings
-from evalwright.scorers.text.formula_shapes import Equation, Intervals, Shape, Values, real, same_shape, shape_of
+from evalwright.scorers.text.formula_shapes import Assigned, Equation, Shape, Values, as_intervals, real, same_shape, shape_of
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, last_box
 from evalwright.scorers.text.marks import alternatives
@@ -55,6 +55,7 @@ _FORM_ASKED = re.compile(
     re.IGNORECASE,
 )
 """A question for one form of a number or formula."""
+_CURRENCY = re.compile(r"(?<![^\W\d_])(?:Rp|RM|R\$|US\$)\.?\s?(?=\d)")
 _OTHER_FORM = "is not in the form that is asked for"
 _UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
 _DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
@@ -169,8 +170,10 @@ def candidates(text: str, language: str) -> list[Candidate]:
 def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate]:
     text = re.sub(r"\\[()\[\]](?!\d)|\*\*|`", " ", text) if "\\" in text or "*" in text or "`" in text else text
     by_text: dict[str, list[Shape]] = {}
+    places: dict[str, int] = {}
     for matrix in re.finditer(r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", text, re.DOTALL):
         by_text[matrix.group()] = list(_shapes_of(matrix.group(), language))
+        places[matrix.group()] = matrix.start()
     text = re.sub(r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", " ; ", text, flags=re.DOTALL)
     for reading in readings(in_signs(text), short_code(language)):
         read = expressions.tokens(expressions.without_wording(reading), joining_words(language))
@@ -180,7 +183,9 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate
                 with suppress(Unreadable, RecursionError, OverflowError, ZeroDivisionError, ValueError):
                     shape = shape_of(expressions.parse_tokens(part))
                     by_text.setdefault(written, []).append(shape)
-    return [Candidate(written, tuple(shapes), bold) for written, shapes in by_text.items() if shapes]
+                    places[written] = part[0].start
+    found = sorted(by_text, key=lambda written: places[written])
+    return [Candidate(written, tuple(by_text[written]), bold) for written in found if by_text[written]]
 
 
 _EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>", "~"})
@@ -251,14 +256,26 @@ def judge_formula(
     targets = tuple(last_box(target) or target for target in targets)
     wanted = [shape for target in targets for shape in _shapes_of(target, language)]
     verdict = _judged(said, targets, wanted, question, language)
+    if verdict.label == "correct" and _in_another_unit(said, targets, language):
+        return incorrect(verdict.why + ", in another unit", "another unit")
     if verdict.label == "correct" or verdict.why.endswith(_OTHER_FORM):
         return verdict
-    if all(_is_number(target, language) for target in targets):
+    if all(_is_number(target, language) for target in targets) and not _has_operations(said.text):
         goals = goals_of(targets, "", question, language)
-        by_number = Numbers(goals, Tolerance(), question, language).judge(said) if goals else None
-        if by_number is not None and by_number.label == "correct" and not _has_operations(said.text):
-            return by_number
+        tail = _CURRENCY.sub("", said.text.rpartition("=")[2])
+        last = said._replace(text=tail) if find_numbers(tail[:MAX_REGION_CHARS], language) else said
+        if goals and Numbers(goals, Tolerance(), question, language).judge(last).label == "correct":
+            return correct("the target number", verdict.unsure)
     return verdict
+
+
+def _in_another_unit(said: Said, targets: Sequence[str], language: str) -> bool:
+    """Whether a reply of one number has it in a unit that no target has."""
+    numbers = find_numbers(said.text[:MAX_REGION_CHARS], language)
+    wanted = [number.unit for target in targets for number in find_numbers(plain(target), language)]
+    if len(numbers) != 1 or numbers[0].unit is None or None in wanted or not wanted:
+        return False
+    return numbers[0].unit not in wanted
 
 
 def _is_number(target: str, language: str) -> bool:
@@ -274,17 +291,21 @@ def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], questio
     near = ""
     for region, is_final in _regions(said):
         there = candidates(region, language)
-        bold = [candidate for candidate in there if candidate.bold]
-        there = there if said.marked else bold or there
-        matching = [place for place, candidate in enumerate(there) if _equal(wanted, candidate.shapes)]
+        bold = [place for place, candidate in enumerate(there) if candidate.bold]
+        there = there if said.marked or not bold else there[bold[0] :]
+        matching = [
+            place
+            for place, candidate in enumerate(there)
+            if _equal(wanted, candidate.shapes) and (is_final or not isinstance(candidate.shapes[0], Equation))
+        ]
         if matching:
             last = matching[-1]
             if not _in_asked_form(there[last], wanted, question):
                 return incorrect(f"'{shortened(there[last].text)}' {_OTHER_FORM}", "the value is the target's")
             doubt = _doubt(there, last, wanted, is_final=is_final and not seen, claimed=said.marked)
             return correct(f"'{shortened(there[last].text)}' is the target formula", doubt)
-        if any(_between(there, target) for target in wanted):
-            return correct("the ends of the target interval", "an interval in words")
+        if any(_part_by_part(there, target) for target in wanted):
+            return correct("the parts of the target, one by one", "its parts stand apart")
         near = near or _nearly(there, wanted, targets)
         seen += there
     if near:
@@ -321,12 +342,24 @@ def _doubt(there: Sequence[Candidate], place: int, wanted: Sequence[Shape], *, i
     return ""
 
 
-def _between(there: Sequence[Candidate], target: Shape) -> bool:
-    """Whether the formulas of a sentence are the two ends of an interval, in order ("from -4 to 4")."""
-    if len(there) < 2 or not isinstance(target, Intervals) or len(target.parts) != 1:
+def _part_by_part(there: Sequence[Candidate], target: Shape) -> bool:
+    """Whether the numbers of a sentence are those of a target of several ("from -4 to 4", "x is 2 and y is 5"), in its order."""
+    interval = as_intervals(target)
+    if interval is not None and len(interval.parts) == 1:
+        parts: Sequence[Tree] = interval.parts[0][:2]
+    elif isinstance(target, Values):
+        parts = target.trees
+    elif isinstance(target, Assigned):
+        parts = [tree for _, tree in target.values]
+    else:
         return False
-    ends = [_single(candidate) for candidate in there[-2:]]
-    return None not in ends and ends == [real(end) for end in target.parts[0][:2]]
+    numbers = [number for candidate in there if (number := _single(candidate)) is not None]
+    wanted = [real(part) for part in parts]
+    if len(wanted) < 2 or None in wanted or len(numbers) < len(wanted):
+        return False
+    if isinstance(target, Values) and not target.ordered and interval is None:
+        return set(numbers) == set(wanted)
+    return numbers[-len(wanted) :] == wanted
 
 
 def _single(candidate: Candidate) -> float | None:
