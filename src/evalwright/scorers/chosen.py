@@ -15,11 +15,11 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from evalwright.scorers.match import read
-from evalwright.scorers.option_texts import Texts
+from evalwright.scorers.option_texts import OptionTexts, texts_of
 from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
 from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.locate import Said, lines, own_part, said
-from evalwright.scorers.text.marks import alternatives
+from evalwright.scorers.text.marks import alternatives, ordinals
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.run_on import before_next_question
 
@@ -29,7 +29,6 @@ NONE_OF_THEM = "an option that does not exist"
 SEVERAL = "more than one option"
 NO_OPTION = "no option's letter or text as the answer"
 EMPTY = "the answer is empty"
-SHORT_REPLY_CHARS = 60
 MAX_READ_CHARS = 4_000
 MAX_TEXT_MENTIONS = 40
 
@@ -37,9 +36,6 @@ _NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
     r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
-_LISTED = re.compile(r"(?m)^[\s(*_-]{0,4}[^\W\d_][).:、]|^[\s(*_-]{0,4}[A-Z]$")
-"""A line that begins with a letter of an option."""
-
 
 class Choice(NamedTuple):
     """The option that a reply chooses, or NOT_EXTRACTED; by which rule, why a reader might argue, and the words that were read as the answer."""
@@ -66,9 +62,11 @@ class _Reader:
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.question = question
         self.count = len(choices)
-        self.letters = Options(choices, language, question)
-        self.texts = Texts(choices, language, question)
-        self.negated = self.letters.cues.denies(read(plain(question[-2000:])).tokens, "")
+        texts = texts_of(tuple(map(spelled, choices)), spelled(question))
+        self.letters = Options(texts, language, question)
+        self.texts = OptionTexts(texts, language, question)
+        asked = plain(question[-2000:])
+        self.negated = self.letters.cues.denies(read(asked).tokens, asked)
 
     def choice(self, text: str) -> Choice:
         """The option that a reply chooses, and how it was found."""
@@ -113,9 +111,12 @@ class _Reader:
         text = text[:MAX_READ_CHARS]
         free = self.letters.items(text)
         denied = self.letters.items(text, denied=True)
-        spans = sorted(set(self.texts.named(text)), key=lambda span: span[1:])[:MAX_TEXT_MENTIONS]
         taken = [(item.start, item.end) for item in (*free, *denied)]
-        spans = [span for span in spans if not any(start <= span[1] < end for start, end in taken)]
+        spans: list[tuple[int, int, int]] = []
+        for span in sorted(set(self.texts.named(text)), key=lambda span: (span[1], -span[2]))[:MAX_TEXT_MENTIONS]:
+            inside = any(start <= span[1] < end for start, end in (*taken, *(kept[1:] for kept in spans)))
+            if not inside:
+                spans.append(span)
         edges = sorted([*taken, *(span[1:] for span in spans)])
         for option, start, end in spans:
             last = max((before_end for _, before_end in edges if before_end <= start), default=0)
@@ -138,7 +139,8 @@ class _Reader:
         beside = located.after if changed else f"{located.before}\n{located.after}"
         if any(item.option != option for item in self.letters.items(beside) if item.how == CLAIMED):
             unsure = unsure or "another option is named as the answer too"
-        return Choice(option, f"the option {located.rule}", unsure, located.raw)
+        how = f"the option {located.rule}" if option != NOT_EXTRACTED else SEVERAL
+        return Choice(option, how, unsure, located.raw)
 
     def _of_claim(self, text: str, free: Sequence[Item]) -> tuple[int, str]:
         """The option of a claim's mentions, and what speaks against it."""
@@ -146,86 +148,146 @@ class _Reader:
         named = {item.option for item in free if not item.letter}
         if not letters:
             return free[0].option, "" if len(named) == 1 else SEVERAL
-        strong = [item for item in letters if item.how >= CLAIMED] or letters
+        offered = self._offered(text, letters)
+        single = [item for item in letters if item.start not in offered]
+        if not single:
+            return (named.pop(), SEVERAL) if len(named) == 1 else (NOT_EXTRACTED, SEVERAL)
+        strong = [item for item in single if item.how >= CLAIMED] or single
         option = strong[0].option
-        offered = any(joined(text, *pair) and pair[0].option != pair[1].option for pair in pairwise(letters))
         if offered or len({item.option for item in strong}) > 1:
             return option, SEVERAL
         if named and option not in named:
             return option, "the letter of one option and the text of another"
         return option, ""
 
+    def _offered(self, text: str, letters: Sequence[Item]) -> set[int]:
+        """Where letters stand that are offered together ("A or B")."""
+        return {
+            item.start
+            for pair in pairwise(letters)
+            if pair[0].option != pair[1].option and joined(text, *pair)
+            for item in pair
+        }
+
     def _weighed(self, located: Said) -> Choice:
         """The option that a reply without a claim of it names with the most weight."""
         text = located.text
         free, denied = self._mentions(text)
-        if self.negated and not any(item.letter for item in free):
-            rejected = {item.option for item in denied if not item.letter}
-            if len(rejected) == 1:
-                return Choice(rejected.pop(), "the option of which it is not true", "a denial")
+        rejected = {item.option for item in denied}
+        if self.negated and len(rejected) == 1 and not any(item.how == CLAIMED for item in free):
+            return Choice(rejected.pop(), "the option of which something is not true", "a denial")
+        offered = self._offered(text, [item for item in free if item.letter])
         if not free:
-            return self._left_over({item.option for item in denied})
-        weights = self._weights(located, free)
+            return self._left_over(text, rejected)
+        if len(offered) == len(free):
+            return Choice(NOT_EXTRACTED, SEVERAL, SEVERAL)
+        weights = [0 if item.start in offered else weight for item, weight in zip(free, self._weights(located, free), strict=True)]
         top = max(weights)
         heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
         option = heaviest[-1].option
-        rivals = {item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, 2)}
-        unsure = "" if rivals == {option} and (top >= 3 or len({item.option for item in free}) == 1) else "other options are named too"
+        rivals = {item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)}
+        alone = len({item.option for item in free}) == 1
+        unsure = "" if rivals == {option} and (top >= STRONG or alone) else "other options are named too"
         return Choice(option, _HOW[top], unsure)
 
     def _weights(self, located: Said, free: Sequence[Item]) -> list[int]:
+        """How much each mention speaks for its option."""
         text = located.text
-        parts = lines(text)
-        spans = []
-        place = 0
-        for part in parts:
-            start = text.find(part[:40], place)
-            start = place if start < 0 else start
-            spans.append((start, start + len(part)))
-            place = start + 1
-        listing = len(_LISTED.findall(text)) > 1
-        last_start = spans[-1][0] if spans else 0
+        listing = self._listing(text, free)
+        parts = _placed(text, lines(text))
         bold = {option for words in located.bold if (option := self._alone(words)) is not None}
         weights = []
         for item in free:
-            line_start = text.rfind("\n", 0, item.start) + 1
-            line_end = text.find("\n", item.end)
-            line = text[line_start : line_end if line_end >= 0 else len(text)]
+            line = _line_of(text, item)
             if item.letter and item.how == CLAIMED:
-                weight = 5
-            elif item.letter and item.how == OPENS and not listing:
-                weight = 4
-            elif not listing and self.texts.whole(line) == item.option:
-                weight = 4
-            elif len(bold) == 1 and item.option in bold and not listing:
-                weight = 3
-            elif len(parts) > 1 and item.start >= last_start and not (listing and _LISTED.match(line)):
-                weight = 2
-            elif spans and item.start < spans[0][1]:
-                weight = 1
+                weight = CALLED_RIGHT
+            elif item.start in listing:
+                weight = PASSING
+            elif self._stands_alone(line, item) or (item.letter and item.how == OPENS):
+                weight = ALONE
+            elif not item.letter and parts and self._opens(text, item, parts[0], free):
+                weight = ALONE
+            elif bold == {item.option}:
+                weight = BOLD
+            elif len(parts) > 1 and item.start >= parts[-1][0]:
+                weight = CONCLUDING
+            elif parts and item.start < parts[0][1]:
+                weight = FIRST
             else:
-                weight = 0
+                weight = PASSING
             weights.append(weight)
         return weights
+
+    def _stands_alone(self, line: str, item: Item) -> bool:
+        """Whether a line is nothing but an option's letter or text."""
+        bare = "".join(filter(str.isalnum, line))
+        return self.texts.whole(line) == item.option or (item.letter and len(bare) <= max(2, item.end - item.start))
+
+    def _opens(self, text: str, item: Item, first: tuple[int, int], free: Sequence[Item]) -> bool:
+        """Whether a reply begins with an option's text, which is most of its first sentence, and names no other there."""
+        start, end = first
+        others = any(other.option != item.option and other.start < end for other in free)
+        return not others and item.start - start <= 2 and 2 * (item.end - item.start) >= end - start - ENDING_CHARS
+
+    def _listing(self, text: str, free: Sequence[Item]) -> set[int]:
+        """Where mentions stand in lines that go through the options, each beginning with its letter."""
+        starts: dict[int, int] = {}
+        for item in free:
+            line = _line_of(text, item)
+            begins = item.letter and not any(map(str.isalnum, text[text.rfind("\n", 0, item.start) + 1 : item.start]))
+            if begins and not self._stands_alone(line, item):
+                starts.setdefault(item.option, item.start)
+        if len(starts) < 2 or (0 not in starts and len(starts) < 3):
+            return set()
+        lines_of = {text.rfind("\n", 0, start) for start in starts.values()}
+        return {item.start for item in free if text.rfind("\n", 0, item.start) in lines_of}
 
     def _alone(self, words: str) -> int | None:
         """The single option that bold words name."""
         options = {item.option for item in self._mentions(words)[0]}
         return options.pop() if len(options) == 1 else None
 
-    def _left_over(self, out: set[int]) -> Choice:
-        """The option that is left where all others are ruled out."""
+    def _left_over(self, text: str, out: set[int]) -> Choice:
+        """The option that is left where all others are ruled out, or that is named by its place."""
         left = set(range(self.count)) - out
         if out and len(left) == 1:
             return Choice(left.pop(), "the only option that it does not rule out", "no option is named as the answer")
+        places = {int(match.lastgroup[-1]) - 1 for match in ordinals().finditer(text[:MAX_READ_CHARS]) if match.lastgroup}
+        if len(places) == 1 and max(places) < self.count:
+            return Choice(places.pop(), "the option by its place", "an option's place in words")
         return Choice(NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else "")
 
 
+PASSING, FIRST, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(6)
+"""What a mention weighs."""
+SECOND = CONCLUDING
+"""The weight from which another option makes a choice unsure."""
+STRONG = BOLD
+"""The weight from which a choice is sure though other options are named."""
+ENDING_CHARS = 8
+"""Of a sentence that is an option and a word such as "です"."""
 _HOW = {
-    5: "the option that it calls right",
-    4: "the option with which it opens, or that stands alone",
-    3: "the option in bold",
-    2: "the option in its conclusion",
-    1: "the option in its first sentence",
-    0: "the option that it names last",
+    CALLED_RIGHT: "the option that it calls right",
+    ALONE: "the option with which it opens, or that stands alone",
+    BOLD: "the option in bold",
+    CONCLUDING: "the option in its conclusion",
+    FIRST: "the option in its first sentence",
+    PASSING: "the option that it names last",
 }
+
+
+def _line_of(text: str, item: Item) -> str:
+    start = text.rfind("\n", 0, item.start) + 1
+    end = text.find("\n", item.end)
+    return text[start : end if end >= 0 else len(text)]
+
+
+def _placed(text: str, parts: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the sentences of a text stand."""
+    spans = []
+    place = 0
+    for part in parts:
+        start = max(text.find(part[:40], place), place)
+        spans.append((start, start + len(part)))
+        place = start + 1
+    return spans

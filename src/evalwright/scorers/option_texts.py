@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from evalwright.scorers.match import FUNCTION
 from evalwright.scorers.number import find_numbers
@@ -11,81 +11,135 @@ from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
 
+MAX_SEARCHED_CHARS = 4_000
+MAX_PIECES = 1_000
+"""Pieces of options in scripts without spaces; of options with more only the whole texts are looked for."""
+MAX_WORD_CHARS = 400
+STEM_CHARS = 4
+"""Two words that begin alike for at least so many characters may be forms of one word."""
+MAX_ENDING_CHARS = 3
+
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
-_MOST_CHARACTERS = 4_000
-_MOST_PIECES = 1_000
-_LONGEST_WORD = 400
+_SPACELESS = re.compile(f"[{SPACELESS}]")
+_LABEL_ALONE = re.compile(r"[(\[]?\s?([A-Za-z]|\d)\s?[)\].:]?")
+_LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
 
 
-class Texts:
+def texts_of(choices: Sequence[str], question: str) -> tuple[str, ...]:
+    """The texts of options; of options that are only letters or numbers those that the question lists behind them."""
+    labels = [match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else "" for choice in choices]
+    if not all(labels) or labels not in (list("ABCDEFGHIJ"[: len(labels)]), list("123456789"[: len(labels)])):
+        return tuple(choices)
+    listed = [(match[1], match.start(), match.end()) for match in _LISTED.finditer(question)]
+    for first in range(len(listed) - len(labels), -1, -1):
+        run = listed[first : first + len(labels)]
+        if [label for label, _, _ in run] == labels:
+            ends = [start for _, start, _ in run[1:]]
+            last_line = question.find("\n", run[-1][2])
+            ends.append(last_line if last_line > 0 else len(question))
+            return tuple(question[start:end].strip() for (_, _, start), end in zip(run, ends, strict=True))
+    return tuple(choices)
+
+
+class OptionTexts:
     """The words of the options: which each has alone, and the numbers where each is one."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.language = language
-        self.whole_of = [_folded(one) for one in choices]
-        pieces = [_pieces(one) for one in self.whole_of]
-        asked = _pieces(_stem(_folded(plain(question)), self.whole_of))
-        self._holders: dict[str, set[int]] = {}
-        for place, mine in enumerate(pieces):
-            for piece in mine:
-                self._holders.setdefault(piece, set()).add(place)
-        self._joined = [piece for piece in self._holders if _within_words(piece)]
-        self.own = [
-            {
-                piece
-                for piece in mine
-                if not any(one in piece for one in asked) and not self._elsewhere(piece, place)
-            }
-            for place, mine in enumerate(pieces)
-        ]
-        numbers = [find_numbers(plain(one), language) for one in choices]
-        for place, one in enumerate(choices):
-            if any(map(str.isdigit, one)) and not any(
-                any(map(str.isdigit, piece)) for piece in self.own[place]
-            ):
-                self.own[place] = set()
-        values = [one[0].value if len(one) == 1 else None for one in numbers]
+        self.whole_of = [_folded(choice) for choice in choices]
+        self.own = _distinguishing(self.whole_of, question)
+        for option, text in enumerate(choices):
+            if _has_digit(text) and not any(map(_has_digit, self.own[option])):
+                self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
+        numbers = [find_numbers(plain(choice), language) for choice in choices]
+        values = [found[0].value if len(found) == 1 else None for found in numbers]
         self.values = values if None not in values and len(set(values)) == len(values) else []
-
-    def _elsewhere(self, piece: str, place: int) -> bool:
-        """Whether another option than that at a place has a word, or one that is the same with an ending."""
-        if len(self._holders[piece]) > 1:
-            return True
-        if not _within_words(piece):
-            return False
-        if len(self._joined) > _MOST_PIECES:
-            return True
-        near = (
-            one for one in self._joined if (one in piece or piece in one) and self._holders[one] != {place}
+        joined = {piece: option for option, own in enumerate(self.own) for piece in own if _within_words(piece)}
+        self._joined = joined if len(joined) <= MAX_PIECES else {}
+        self._pattern = re.compile(
+            "|".join(
+                re.escape(piece) if _SPACELESS.match(piece) else rf"(?<!\w){re.escape(piece)}"
+                for piece in sorted(self._joined, key=len, reverse=True)
+            )
         )
-        return any(_same(one, piece) or _same(piece, one) for one in near)
+        self._stems: dict[str, list[tuple[str, int]]] = {}
+        for option, own in enumerate(self.own):
+            for word in own:
+                if not _within_words(word):
+                    self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
 
     def whole(self, text: str) -> int | None:
         """The option that a text is, and nothing else."""
         bare = _folded(text)
-        found = [place for place, one in enumerate(self.whole_of) if one and one == bare]
-        return found[0] if len(found) == 1 else None
+        matching = [option for option, whole in enumerate(self.whole_of) if whole and whole == bare]
+        return matching[0] if len(matching) == 1 else None
 
     def named(self, text: str) -> Iterator[tuple[int, int, int]]:
         """The options whose words stand in a text, with their places."""
-        text = text[:_MOST_CHARACTERS]
-        folded = fold(text.casefold())
-        if len(folded) != len(text):
-            folded = text.casefold() if len(text.casefold()) == len(text) else text
+        text = text[:MAX_SEARCHED_CHARS]
+        folded = _folded_in_place(text)
         if self.values:
             for number in find_numbers(text, self.language):
                 if number.value in self.values:
                     yield self.values.index(number.value), number.start, number.end
+        for option in sorted(range(len(self.whole_of)), key=lambda option: -len(self.whole_of[option])):
+            for start, end in self._whole_places(folded, self.whole_of[option]):
+                yield option, start, end
+                folded = folded[:start] + " " * (end - start) + folded[end:]
+        if self.values:
             return
-        for place in sorted(range(len(self.own)), key=lambda one: -len(self.whole_of[one])):
-            whole = re.escape(self.whole_of[place])
-            if whole and (match := re.search(rf"(?<!\w){whole}(?!\w)", folded)) is not None:
-                yield place, *match.span()
-                folded = folded[: match.start()] + " " * len(match.group()) + folded[match.end() :]
+        if self._joined:
+            for match in self._pattern.finditer(folded):
+                yield self._joined[match.group()], *match.span()
         for word in _WORD.finditer(folded):
-            for place, own in enumerate(self.own):
-                if any(_same(word.group(), one) for one in own):
-                    yield place, *word.span()
+            for own, option in self._stems.get(word.group()[:STEM_CHARS], ()):
+                if _same_word(word.group(), own):
+                    yield option, *word.span()
+
+    def _whole_places(self, folded: str, whole: str) -> Iterator[tuple[int, int]]:
+        if not whole:
+            return
+        after = "" if _within_words(whole[-1]) else r"(?!\w)"
+        before = "" if _SPACELESS.match(whole) else r"(?<!\w)"
+        words = r"[\W_]+".join(map(re.escape, whole.split()))
+        for match in re.finditer(f"{before}{words}{after}", folded):
+            yield match.span()
+
+
+def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
+    """The pieces that each option has alone; what the question has too only where an option has no other."""
+    pieces = [_pieces(whole) for whole in wholes]
+    own = [
+        {
+            piece
+            for piece in mine
+            if not any(_overlaps(piece, theirs) for other, theirs in enumerate(pieces) if other != option)
+        }
+        for option, mine in enumerate(pieces)
+    ]
+    asked = _pieces(_stem(_folded(plain(question)), list(wholes)))
+    new = [{piece for piece in mine if not any(word in piece for word in asked)} for mine in own]
+    return [fresh or mine for fresh, mine in zip(new, own, strict=True)]
+
+
+def _overlaps(piece: str, pieces: set[str]) -> bool:
+    """Whether another option has a piece, or a word that may be a form of it."""
+    if piece in pieces:
+        return True
+    if _within_words(piece):
+        return len(pieces) <= MAX_PIECES and any(_within_words(one) and (one in piece or piece in one) for one in pieces)
+    return len(pieces) <= MAX_PIECES and any(_same_word(one, piece) for one in pieces)
+
+
+def _same_word(word: str, own: str) -> bool:
+    """Whether two words are the same, or one with another ending."""
+    if word == own:
+        return True
+    if min(len(word), len(own)) < STEM_CHARS or _has_digit(own):
+        return False
+    alike = next((at for at, (one, two) in enumerate(zip(word, own, strict=False)) if one != two), min(len(word), len(own)))
+    needed = max(STEM_CHARS, len(own) - (1 if len(own) < 7 else 2))
+    return alike >= needed and len(word) - alike <= MAX_ENDING_CHARS
 
 
 def _stem(question: str, options: list[str]) -> str:
@@ -102,12 +156,21 @@ def _folded(text: str) -> str:
     return " ".join(_WORD.findall(fold(plain(text).casefold())))
 
 
+def _folded_in_place(text: str) -> str:
+    """A text in lower case without accents where that leaves every character in its place."""
+    lowered = text.casefold()
+    if len(lowered) != len(text):
+        return text
+    folded = fold(lowered)
+    return folded if len(folded) == len(text) else lowered
+
+
 def _pieces(text: str) -> set[str]:
     """The words of a folded text, and in scripts without spaces all runs of half a word's length."""
     out = set()
     for word in text.split():
-        if re.match(f"[{SPACELESS}]", word):
-            if len(word) > _LONGEST_WORD:
+        if _SPACELESS.match(word):
+            if len(word) > MAX_WORD_CHARS:
                 continue
             size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
             out |= {word[at : at + size] for at in range(len(word) - size + 1)}
@@ -116,13 +179,10 @@ def _pieces(text: str) -> set[str]:
     return out
 
 
-def _within_words(own: str) -> bool:
-    """Whether a word of an option can be part of a longer one: in scripts without spaces, and in Korean before endings."""
-    return "가" <= own[0] <= "힣" or re.match(f"[{SPACELESS}]", own) is not None
+def _within_words(piece: str) -> bool:
+    """Whether a piece of an option can be part of a longer word: in scripts without spaces, and in Korean before endings."""
+    return "가" <= piece[-1] <= "힣" or _SPACELESS.match(piece) is not None
 
 
-def _same(word: str, own: str) -> bool:
-    """Whether a word of a reply is an option's, with an ending or without."""
-    if re.match(f"[{SPACELESS}]", own):
-        return own in word
-    return word.startswith(own) if "가" <= own[0] <= "힣" else word == own
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))

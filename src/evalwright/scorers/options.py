@@ -7,6 +7,7 @@ elsewhere "A" is a word. A letter that is denied ("not B", "B is wrong") is none
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,11 +21,14 @@ _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④�
     for chars, others in (("ⒶⒷⒸⒹⒺ", "ABCDE"), ("ⓐⓑⓒⓓⓔ", "ABCDE"), ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"), ("㉮㉯㉰㉱㉲", "가나다라마"))
     for char, other in zip(chars, others, strict=True)
 }  # fmt: skip
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+"""Letters, digits and signs of full width."""
 _ALIKE = str.maketrans("إآا", "أأأ")
+_DIGIT = re.compile(r"(?![0-9])\d")
 _ROWS = [row for name, row in alphabets().items() if name != "latin"]
 _BLOCKS = [
     "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u097f", "\u0980-\u09ff", "\u0b80-\u0bff", "\u0e00-\u0e7f", "\u0e80-\u0eff",
-    "\u1000-\u109f", "\u1780-\u17ff", "\u3040-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
+    "\u1000-\u109f", "\u1100-\u11ff", "\u1780-\u17ff", "\u3040-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
 ]  # fmt: skip
 """Scripts: a letter of one that stands in a word of it is no option."""
 _ENDING = rf"(?:{alternatives('ending')})"
@@ -58,7 +62,7 @@ _BEFORE, _CLAIMED = (
 )
 _BEHIND = re.compile(
     rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
-    rf"(?:(?:{_nouns(('label', 'right'), True)})(?![^\W_])|{_nouns(('label', 'right'), False)})",
+    rf"(?:(?:{_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])|{_nouns(('label', 'right', 'chosen'), False)})",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
@@ -77,6 +81,7 @@ _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 _BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
 _MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
 
 
@@ -94,8 +99,11 @@ class Item(NamedTuple):
 
 
 def spelled(text: str) -> str:
-    """A text with circled letters and numbers as "(2)"."""
-    return text.translate(_CIRCLED)
+    """A text with circled letters and numbers as "(2)", signs of full width as ASCII, and digits of all scripts as 0 to 9."""
+    if text.isascii():
+        return text
+    text = text.translate(_CIRCLED).translate(_WIDE)
+    return _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
 
 
 def joined(text: str, one: Item, two: Item) -> bool:
@@ -150,7 +158,7 @@ class Options:
         """By what form a letter or number is an option."""
         bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
         spelt = any(map(str.isalpha, before))
-        word = match.group() in "AEIOY"
+        word = match.group() in "EIOY" or (match.group() == "A" and _SENTENCE_START.search(before) is not None)
 
         def tied(pattern: re.Pattern[str]) -> bool:
             after = pattern.match(behind)
@@ -162,8 +170,10 @@ class Options:
         elif opens:
             how = OPENS
         else:
-            named = bracketed or (spelt and _BEFORE.search(before) is not None)
-            how = NAMED if named else LONE
+            named = spelt and _BEFORE.search(before) is not None
+            if named and match["number"]:
+                return NAMED
+            how = NAMED if named or bracketed else LONE
         if match["number"] and (self.numeric or not how) and not bracketed:
             return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
         return how
@@ -175,6 +185,8 @@ class Options:
         if match["latin"]:
             return ord(match["latin"].upper()) - ord("A")
         char = match["native"][0].translate(_ALIKE)
+        if char.islower() and len(match.string) > 3 and match.string[match.end() : match.end() + 1] not in (")", "."):
+            return None  # Russian "в" is "in"
         if char in "СЕ":
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":

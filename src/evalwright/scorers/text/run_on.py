@@ -13,6 +13,10 @@ MAX_LINES = 400
 SAME_WORDS = 2
 SAME_SIGNS = 4
 """How much of the question's beginning opens a further one: words, or in scripts without spaces characters."""
+SHORT_ANSWER_CHARS = 60
+"""A first line so short may be the whole answer, so that a question behind it is another."""
+MAX_EARLY_LINES = 4
+_QUESTION = re.compile(r"(?:[?？؟]|[かな]。|까\.)\s*$")
 _LABEL = re.compile(
     rf"[\s#*>_-]{{0,6}}(?:(?:{labels('question')}|câu|bài|задача|задание|zadanie|übung|ejemplo|exemple|esempio|exemplo|contoh|пример|例题|例|練習|习题|예제|예시|ข้อ|ตัวอย่าง|उदाहरण|مثال|mfano)"
     rf"\s?(?:№|n[º°.]|#)?\s?\d{{0,3}}\s?[).:：、．*]+|第\s?[\d一二三四五六七八九十]+\s?[题問问])(?=\s|\S)",
@@ -32,8 +36,12 @@ def before_next_question(reply: str, question: str, answered: Callable[[str], bo
     """
     lines = reply.split("\n", MAX_LINES)
     begun = _beginning(question)
+    brief = len(next((line for line in lines if line.strip()), "")) <= SHORT_ANSWER_CHARS
     for place, line in enumerate(lines[1:MAX_LINES], 1):
-        if not line.strip() or not _begins_question(line, lines[place + 1 :], begun, n_options):
+        if not line.strip():
+            continue
+        asks = brief and place < MAX_EARLY_LINES and _QUESTION.search(line) is not None
+        if not asks and not _begins_question(line, lines[place + 1 :], begun, n_options):
             continue
         before = "\n".join(lines[:place])
         if answered(before):
