@@ -128,13 +128,15 @@ class _Reader:
     def _claimed(self, located: Said) -> Choice | None:
         """The option that a claim names; None where it names none."""
         first_line = (lines(located.text) or [located.text])[0]
+        option, unsure = NOT_EXTRACTED, ""
         for part in dict.fromkeys((first_line, located.text)):
             free, _denied = self._mentions(part)
             if free:
+                option, unsure = self._of_claim(part, free)
+            if option != NOT_EXTRACTED:
                 break
-        else:
+        if option == NOT_EXTRACTED and not unsure:
             return None
-        option, unsure = self._of_claim(part, free)
         changed = located.rule.startswith("a change of mind") or last_revision(located.before)
         beside = located.after if changed else f"{located.before}\n{located.after}"
         if any(item.option != option for item in self.letters.items(beside) if item.how == CLAIMED):
@@ -165,7 +167,9 @@ class _Reader:
         return {
             item.start
             for pair in pairwise(letters)
-            if pair[0].option != pair[1].option and joined(text, *pair)
+            if pair[0].option != pair[1].option
+            and joined(text, *pair)
+            and not (pair[1].how == CLAIMED and text[pair[0].end : pair[1].start].strip() == ",")
             for item in pair
         }
 
@@ -174,14 +178,18 @@ class _Reader:
         text = located.text
         free, denied = self._mentions(text)
         rejected = {item.option for item in denied}
-        if self.negated and len(rejected) == 1 and not any(item.how == CLAIMED for item in free):
+        others = {item.option for item in free} - rejected
+        if self.negated and len(rejected) == 1 and len(others) != 1 and not any(item.how == CLAIMED for item in free):
             return Choice(rejected.pop(), "the option of which something is not true", "a denial")
         offered = self._offered(text, [item for item in free if item.letter])
         if not free:
             return self._left_over(text, rejected)
         if len(offered) == len(free):
             return Choice(NOT_EXTRACTED, SEVERAL, SEVERAL)
-        weights = [0 if item.start in offered else weight for item, weight in zip(free, self._weights(located, free), strict=True)]
+        listing = self._listing(text, free)
+        if len(listing) == len(free) and len({item.option for item in free}) == self.count:
+            return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
+        weights = [0 if item.start in offered else weight for item, weight in zip(free, self._weights(located, free, listing), strict=True)]
         top = max(weights)
         heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
         option = heaviest[-1].option
@@ -190,10 +198,9 @@ class _Reader:
         unsure = "" if rivals == {option} and (top >= STRONG or alone) else "other options are named too"
         return Choice(option, _HOW[top], unsure)
 
-    def _weights(self, located: Said, free: Sequence[Item]) -> list[int]:
+    def _weights(self, located: Said, free: Sequence[Item], listing: set[int]) -> list[int]:
         """How much each mention speaks for its option."""
         text = located.text
-        listing = self._listing(text, free)
         parts = _placed(text, lines(text))
         bold = {option for words in located.bold if (option := self._alone(words)) is not None}
         weights = []
@@ -230,11 +237,11 @@ class _Reader:
         return not others and item.start - start <= 2 and 2 * (item.end - item.start) >= end - start - ENDING_CHARS
 
     def _listing(self, text: str, free: Sequence[Item]) -> set[int]:
-        """Where mentions stand in lines that go through the options, each beginning with its letter."""
+        """Where mentions stand in lines that go through the options, each beginning with its letter or text."""
         starts: dict[int, int] = {}
         for item in free:
             line = _line_of(text, item)
-            begins = item.letter and not any(map(str.isalnum, text[text.rfind("\n", 0, item.start) + 1 : item.start]))
+            begins = not any(map(str.isalnum, text[text.rfind("\n", 0, item.start) + 1 : item.start]))
             if begins and not self._stands_alone(line, item):
                 starts.setdefault(item.option, item.start)
         if len(starts) < 2 or (0 not in starts and len(starts) < 3):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.match import read
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.marks import alphabets, alternatives
+from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
     ord(char): f"({other})"
@@ -50,7 +50,13 @@ _DELIMITED = re.compile(
 
 
 def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
-    return "|".join(alternatives(table, spaced) for table in tables)
+    """The words of some tables that end with a space, or not: in scripts without spaces, and in Korean before endings."""
+    words = [word for table in tables for word in alternatives(table).split("|")]
+    kept = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
+    return "|".join(sorted(set(kept), key=lambda word: (-len(word), word)))
+
+
+_ENDLESS = re.compile(f"[{SPACELESS}가-힣]")
 
 
 _IS = rf"(?:{alternatives('is')})"
@@ -85,6 +91,8 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
 _MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
 
 
+_CONTRASTS = frozenset("sino sondern but melainkan tetapi а mà بل बल्कि utan maar ale lecz mais mas ma".split())
+"""Words after which a denial ends: "not A but B"."""
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
@@ -118,6 +126,7 @@ class Options:
         self.count = len(choices)
         self.numeric = any(any(map(str.isdigit, one)) for one in choices)
         self.cues, self.question = cues(language), question
+        self.jamo = not any(re.search("[ㄱ-ㅎᄀ-ᄒ]", text) for text in choices)
         self.latin = language.split("-")[0] not in ("ru", "uk")
 
     def items(self, text: str, denied: bool = False) -> list[Item]:
@@ -187,6 +196,8 @@ class Options:
         char = match["native"][0].translate(_ALIKE)
         if char.islower() and len(match.string) > 3 and match.string[match.end() : match.end() + 1] not in (")", "."):
             return None  # Russian "в" is "in"
+        if not self.jamo and re.match("[ㄱ-ㅎᄀ-ᄒ]", char):
+            return None  # statements that the options put together
         if char in "СЕ":
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":
@@ -200,6 +211,7 @@ class Options:
         rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")
         behind = _BECAUSE.split(rest, maxsplit=1)[0]
         tokens = read(before).tokens[-4:]
+        tokens = tokens[max((at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS), default=0) :]
         prefixed = not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:])
         near = " ".join(behind.split()[:5])[:24]
         return prefixed or _WRONG.search(near) is not None
