@@ -178,7 +178,7 @@ class _Reader:
         text = located.text
         free, denied = self._mentions(text)
         rejected = {item.option for item in denied}
-        others = {item.option for item in free} - rejected
+        others = {item.option for item in free if item.letter} - rejected
         if self.negated and len(rejected) == 1 and len(others) != 1 and not any(item.how == CLAIMED for item in free):
             return Choice(rejected.pop(), "the option of which something is not true", "a denial")
         offered = self._offered(text, [item for item in free if item.letter])
@@ -191,11 +191,16 @@ class _Reader:
             return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
         weights = [0 if item.start in offered else weight for item, weight in zip(free, self._weights(located, free, listing), strict=True)]
         top = max(weights)
+        left = set(range(self.count)) - (rejected or {item.option for item in free})
+        if top <= FIRST and len(left) == 1 and self.count > 2:
+            return Choice(left.pop(), "the only option that it does not speak of", "no option is named as the answer")
         heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
         option = heaviest[-1].option
         rivals = {item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)}
         alone = len({item.option for item in free}) == 1
-        unsure = "" if rivals == {option} and (top >= STRONG or alone) else "other options are named too"
+        brief = len(text) <= BRIEF_CHARS or top >= CONCLUDING
+        sure = rivals == {option} and (top >= STRONG or (alone and brief))
+        unsure = "" if sure else "it is named, but not as the answer" if alone else "other options are named too"
         return Choice(option, _HOW[top], unsure)
 
     def _weights(self, located: Said, free: Sequence[Item], listing: set[int]) -> list[int]:
@@ -271,6 +276,8 @@ SECOND = CONCLUDING
 """The weight from which another option makes a choice unsure."""
 STRONG = BOLD
 """The weight from which a choice is sure though other options are named."""
+BRIEF_CHARS = 120
+"""A reply so short that names one option gives it as its answer."""
 ENDING_CHARS = 8
 """Of a sentence that is an option and a word such as "です"."""
 _HOW = {

@@ -27,10 +27,11 @@ _ALIKE = str.maketrans("إآا", "أأأ")
 _DIGIT = re.compile(r"(?![0-9])\d")
 _ROWS = [row for name, row in alphabets().items() if name != "latin"]
 _BLOCKS = [
-    "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u097f", "\u0980-\u09ff", "\u0b80-\u0bff", "\u0e00-\u0e7f", "\u0e80-\u0eff",
-    "\u1000-\u109f", "\u1100-\u11ff", "\u1780-\u17ff", "\u3040-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
+    "\u0370-\u03ff", "\u0400-\u04ff", "\u05d0-\u05ff", "\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff", "\u0900-\u0963\u0971-\u097f", "\u0980-\u09ff",
+    "\u0b80-\u0bff", "\u0e01-\u0e2e\u0e30-\u0e4e", "\u0e80-\u0eff", "\u1000-\u1049\u1050-\u109f", "\u1100-\u11ff", "\u1780-\u17d3\u17dd-\u17ff",
+    "\u3040-\u30fa\u30fc-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
 ]  # fmt: skip
-"""Scripts: a letter of one that stands in a word of it is no option."""
+"""Scripts without their punctuation: a letter of one that stands in a word of it is no option."""
 _ENDING = rf"(?:{alternatives('ending')})"
 _NATIVE = "|".join(
     rf"(?<![{block}A-Za-z0-9)\]])[{letters}]\u0640?(?={_ENDING}|(?![{block}]))"
@@ -84,6 +85,7 @@ _BECAUSE = re.compile(
 _CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
 _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 """Scripts of languages whose negation stands behind what it denies."""
+_FILLING = re.compile(rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE)
 _BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
@@ -214,4 +216,10 @@ class Options:
         tokens = tokens[max((at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS), default=0) :]
         prefixed = not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:])
         near = " ".join(behind.split()[:5])[:24]
-        return prefixed or _WRONG.search(near) is not None
+        wrong = _WRONG.search(near)
+        if wrong is None or prefixed:
+            return prefixed
+        # "B, not A" denies what follows, "B가 아니라 A" what stands before.
+        between = _FILLING.sub("", rest[rest.find(wrong.group()) + len(wrong.group()) :])
+        of_next = following < len(text) and not any(map(str.isalnum, between)) and following <= one.end + 40
+        return not of_next or _POSTFIX.search(wrong.group()) is not None
