@@ -18,6 +18,8 @@ MAX_WORD_CHARS = 400
 STEM_CHARS = 4
 """Two words that begin alike for at least so many characters may be forms of one word."""
 MAX_ENDING_CHARS = 3
+MAX_STEMS = 200
+"""Words with one beginning that are compared with each other."""
 
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
 _SPACELESS = re.compile(f"[{SPACELESS}]")
@@ -109,26 +111,29 @@ class OptionTexts:
 def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
     """The pieces that each option has alone; what the question has too only where an option has no other."""
     pieces = [_pieces(whole) for whole in wholes]
-    own = [
-        {
-            piece
-            for piece in mine
-            if not any(_overlaps(piece, theirs) for other, theirs in enumerate(pieces) if other != option)
-        }
-        for option, mine in enumerate(pieces)
-    ]
+    holders: dict[str, set[int]] = {}
+    for option, mine in enumerate(pieces):
+        for piece in mine:
+            holders.setdefault(piece, set()).add(option)
+    joined = [piece for piece in holders if _within_words(piece)]
+    joined = joined if len(joined) <= MAX_PIECES else []
+    stems: dict[str, list[str]] = {}
+    for piece in holders:
+        stems.setdefault(piece[:STEM_CHARS], []).append(piece)
+
+    def is_own(piece: str, option: int) -> bool:
+        if len(holders[piece]) > 1:
+            return False
+        if _within_words(piece):
+            near = [other for other in joined if other in piece or piece in other]
+        else:
+            near = [other for other in stems[piece[:STEM_CHARS]][:MAX_STEMS] if _same_word(other, piece)]
+        return all(holders[other] == {option} for other in near)
+
+    own = [{piece for piece in mine if is_own(piece, option)} for option, mine in enumerate(pieces)]
     asked = _pieces(_stem(_folded(plain(question)), list(wholes)))
     new = [{piece for piece in mine if not any(word in piece for word in asked)} for mine in own]
     return [fresh or mine for fresh, mine in zip(new, own, strict=True)]
-
-
-def _overlaps(piece: str, pieces: set[str]) -> bool:
-    """Whether another option has a piece, or a word that may be a form of it."""
-    if piece in pieces:
-        return True
-    if _within_words(piece):
-        return len(pieces) <= MAX_PIECES and any(_within_words(one) and (one in piece or piece in one) for one in pieces)
-    return len(pieces) <= MAX_PIECES and any(_same_word(one, piece) for one in pieces)
 
 
 def _same_word(word: str, own: str) -> bool:

@@ -97,7 +97,7 @@ def _has_foreign_terms(sentence: str, code: str) -> bool:
 
 
 def _in_another_script(sentence: str, code: str) -> bool:
-    """Whether most letters of a text for a language of another script than the Latin one are in neither: names are written in both."""
+    """Whether half of the letters or more of a text for a language of another script than the Latin one are in neither: names are written in both."""
     if in_script("a", code):
         return False
     foreign = sum(
@@ -106,7 +106,7 @@ def _in_another_script(sentence: str, code: str) -> bool:
     )
     if code == "ja":  # Chinese characters are Japanese too
         foreign -= sum("\u3400" <= char <= "\u9fff" for char in sentence)
-    return 2 * foreign > _letters(sentence)
+    return 2 * foreign >= max(1, _letters(sentence))
 
 
 def _without_names(sentence: str, code: str) -> str:
