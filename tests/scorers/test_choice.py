@@ -31,11 +31,11 @@ CHOSEN = [
     ("It is Paris.", 1), ("The capital is Paris, of course", 1), ("not Berlin but Paris", 1), ("I think B is right", 1), ("정답은 B", 1),
     ("答案是B", 1), ("A", 0), ("A. Berlin", 0), ("D", 3),
 ]  # fmt: skip
-UNSURE = [("B) Rome", 1), ("Rome, but some say Paris", 2), ("A or B, but I'd go with A", 0)]
+UNSURE = [("B) Rome", 1), ("Rome. Paris is larger.", 2)]
 NOTHING = [
     ("", "not_attempted"),
     ("I don't know", "not_attempted"),
-    ("E", "incorrect"),
+    ("E", "unreadable"),
     ("A and B", "incorrect"),
     ("None of the above.", "incorrect"),
     ("London", "unreadable"),
@@ -112,6 +112,7 @@ def test_two_options_offered_are_no_choice_that_is_sure(text: str) -> None:
 
 
 def test_the_last_of_two_answers_counts() -> None:
+    assert extract("A or B, but I'd go with A", CITIES).option == 0
     assert extract("Answer: A\n\nWait, that is in Germany. Answer: B", CITIES).option == 1
 
 

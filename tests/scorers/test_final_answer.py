@@ -72,7 +72,7 @@ def test_formulas(text: str, target: str, right: bool) -> None:
         ("\\boxed{B}", "correct"),
         ("\\boxed{\\text{B}}", "correct"),
         ("The answer is A", "incorrect"),
-        ("The answer is Z", "incorrect"),
+        ("The answer is Z", "unreadable"),
         ("The answer is B because option A is wrong.", "correct"),
         ("The answer is $\\mathbf{B}$, not A", "correct"),
         ("The answer is A or B", "incorrect"),

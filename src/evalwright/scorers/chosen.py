@@ -25,7 +25,8 @@ from evalwright.scorers.text.run_on import before_next_question
 
 NOT_EXTRACTED = -1
 """The place of the option where none can be read."""
-NONE_OF_THEM = "an option that does not exist"
+NONE_OF_THEM = "none of the options, or all"
+NO_SUCH_LETTER = "a letter that is no option"
 SEVERAL = "more than one option"
 NO_OPTION = "no option's letter or text as the answer"
 EMPTY = "the answer is empty"
@@ -98,10 +99,10 @@ class _Reader:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
         letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
-        if _NONE.fullmatch(bare) or (
-            letter and not any(option[:1].upper() == bare for option in self.texts.whole_of)
-        ):
+        if _NONE.fullmatch(bare):
             return NONE_OF_THEM
+        if letter and not any(option[:1].upper() == bare for option in self.texts.whole_of):
+            return NO_SUCH_LETTER
         if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
             return SEVERAL
         return None
@@ -198,6 +199,10 @@ class _Reader:
         option = heaviest[-1].option
         rivals = {item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)}
         alone = len({item.option for item in free}) == 1
+        line = _line_of(text, heaviest[-1])
+        beside = {item.option for item in free if not item.letter and _line_of(text, item) == line}
+        if heaviest[-1].letter and top == ALONE and beside and option not in beside:
+            return Choice(option, _HOW[top], "the letter of one option and the text of another")
         brief = len(text) <= BRIEF_CHARS or top >= CONCLUDING
         sure = rivals == {option} and (top >= STRONG or (alone and brief))
         unsure = "" if sure else "it is named, but not as the answer" if alone else "other options are named too"

@@ -85,6 +85,8 @@ _BECAUSE = re.compile(
 _CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
 _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 """Scripts of languages whose negation stands behind what it denies."""
+_NO_NOUN = re.compile(r"it\b|only|must|should|statement|c'est|es\b|è\b|é\b", re.IGNORECASE)
+"""What of the words before an option may stand before any number."""
 _FILLING = re.compile(rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE)
 _BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
 _TOGETHER = re.compile(_BESIDE)
@@ -181,10 +183,10 @@ class Options:
         elif opens:
             how = OPENS
         else:
-            named = spelt and _BEFORE.search(before) is not None
-            if named and match["number"]:
+            noun = _BEFORE.search(before) if spelt else None
+            if noun is not None and match["number"] and not _NO_NOUN.match(noun.group()):
                 return NAMED
-            how = NAMED if named or bracketed else LONE
+            how = NAMED if noun is not None or bracketed else LONE
         if match["number"] and (self.numeric or not how) and not bracketed:
             return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
         return how

@@ -210,6 +210,8 @@ def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _bare_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
+    if len(chunk) == 2 and chunk[0].text == "/":
+        return  # of a unit in words, "km/h"
     while chunk and (chunk[-1].text in _ENDS or (chunk[-1].text == "[" and chunk[0].text not in ("]", "[", "("))):
         chunk = chunk[:-1]
     while chunk and chunk[0].text in _EDGES | {"%", "!", ")", "}", "/", "^", "_", "|", "\\}"}:
@@ -307,7 +309,7 @@ def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], questio
         if any(_part_by_part(there, target) for target in wanted):
             return correct("the parts of the target, one by one", "its parts stand apart")
         near = near or _nearly(there, wanted, targets)
-        seen += there
+        seen += [candidate for candidate in there if len(candidate.text) > 1 or candidate.text.isdigit()]
     if near:
         return correct(f"'{shortened(near)}' is the target, rounded", "a rounded value")
     raw = said.raw or said.text
@@ -426,7 +428,7 @@ def _written_alike(raw: str, target: str) -> bool:
 def bare(text: str) -> str:
     """A text without spaces, brackets that group, the name of a variable and other ways to write the same."""
     text = in_signs(last_box(text) or text)
-    text = expressions.without_wording(text).replace("$", "").replace("\\", "")
+    text = expressions.without_wording(text).replace("$", "")
     return re.sub(r"\s|[.。]+$", "", re.sub(r"^\s*[a-zA-Z]\s*=(?!=)", "", text)).casefold()
 
 
