@@ -32,6 +32,8 @@ MAX_REGION_CHARS = 1_500
 MAX_SENTENCES = 6
 """Sentences at the end of a reply without a claim in which its answer is looked for."""
 MAX_CHUNKS = 24
+MAX_WORDS_CHARS = 200
+"""Characters of a reply's end in which numbers in words are looked for."""
 _KNOWN = word_set(
     "sqrt frac dfrac tfrac sin cos tan cot sec log ln exp pi or and inf infty cup cap text left right circ cdot times pm le ge leq geq in"
 )
@@ -304,7 +306,7 @@ def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], questio
             last = matching[-1]
             if not _in_asked_form(there[last], wanted, question):
                 return incorrect(f"'{shortened(there[last].text)}' {_OTHER_FORM}", "the value is the target's")
-            doubt = _doubt(there, last, wanted, is_final=is_final and not seen, claimed=said.marked)
+            doubt = _doubt(there, last, is_final=is_final and not seen)
             return correct(f"'{shortened(there[last].text)}' is the target formula", doubt)
         if any(_part_by_part(there, target) for target in wanted):
             return correct("the parts of the target, one by one", "its parts stand apart")
@@ -317,7 +319,12 @@ def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], questio
         return correct("the target as it is written")
     if not seen:
         return unreadable("no formula", "" if not any(map(str.isdigit, raw)) else "a formula that cannot be read")
-    return incorrect(f"'{shortened(seen[-1].text)}' is another answer", "" if wanted else "the target cannot be read")
+    doubt = "" if wanted else "the target cannot be read"
+    if said.marked and any(_equal(wanted, one.shapes) for one in candidates(f"{said.before}\n{said.after}", language)):
+        doubt = "the target stands beside the answer"
+    if any(number.word and number.value > 1 for number in find_numbers(said.text[-MAX_WORDS_CHARS:], language)):
+        doubt = doubt or "numbers in words"
+    return incorrect(f"'{shortened(seen[-1].text)}' is another answer", doubt)
 
 
 def _regions(said: Said) -> Iterator[tuple[str, bool]]:
@@ -337,10 +344,14 @@ def _regions(said: Said) -> Iterator[tuple[str, bool]]:
             return
 
 
-def _doubt(there: Sequence[Candidate], place: int, wanted: Sequence[Shape], *, is_final: bool, claimed: bool) -> str:
+def _doubt(there: Sequence[Candidate], place: int, *, is_final: bool) -> str:
     """Why a reader might argue with a formula that is the target."""
     if not is_final:
         return "it does not stand in the last sentence"
+    later = [number for candidate in there[place + 1 :] if (number := _single(candidate)) is not None]
+    here = _single(there[place])
+    if here is not None and any(abs(number - here) > abs(here) / 100 for number in later):
+        return "another number stands behind it"
     return ""
 
 
