@@ -117,7 +117,8 @@ def test_the_last_of_two_answers_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "index"), [("(B)", 1), ("왕건", 0), ("정답은 이성계입니다.", 1), ("견훤이 아니라 궁예입니다.", 2)]
+    ("text", "index"),
+    [("(B)", 1), ("왕건", 0), ("정답은 이성계입니다.", 1), ("견훤이 아니라 궁예입니다.", 2)],
 )
 def test_options_whose_texts_stand_in_the_question_only(text: str, index: int) -> None:
     question = "조선을 건국한 인물은?\n(A) 왕건\n(B) 이성계\n(C) 궁예\n(D) 견훤"
@@ -131,7 +132,9 @@ def test_jamo_in_the_options_are_statements_and_no_letters() -> None:
 
 def test_a_random_reply_in_korean_is_scored() -> None:
     """Every answer counts: what names no option is wrong, and surely so."""
-    fruit = Sample("s", "다음 중 과일은?", choices=("배추", "사과", "감자", "쌀"), gold=(1,), metadata={"language": "ko"})
+    fruit = Sample(
+        "s", "다음 중 과일은?", choices=("배추", "사과", "감자", "쌀"), gold=(1,), metadata={"language": "ko"}
+    )
     for text in ("저는 음악을 좋아합니다.", "7", "가나다라마바사", "????", "Z"):
         found = choice(fruit, Answer(text))
         assert (found.value, found.unsure, found.parts["predicted"]) == (0.0, "", -1)
@@ -249,7 +252,21 @@ def test_options_of_one_endless_word_take_the_time_of_their_length() -> None:
     assert time.process_time() - begun < 60
 
 
-@pytest.mark.parametrize("piece", ["A. Berlin\n", "not B ", "Paris is ", "(A) or ", "Answer: B? ", "答案", "가 ", "Bではない", "**A** ", "\n\nA: "])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "A. Berlin\n",
+        "not B ",
+        "Paris is ",
+        "(A) or ",
+        "Answer: B? ",
+        "答案",
+        "가 ",
+        "Bではない",
+        "**A** ",
+        "\n\nA: ",
+    ],
+)
 def test_long_replies_are_bounded(piece: str) -> None:
     extract("B", CITIES)
     begun = time.process_time()

@@ -58,7 +58,11 @@ def test_how_it_is_combined(reply: str, penalty: dict[str, Any], value: float, s
 @pytest.mark.parametrize(
     ("reply", "code", "share"),
     [
-        ("Transformer 모델은 attention mechanism을 사용하여 input sequence의 각 token을 처리합니다.", "ko", 1.0),
+        (
+            "Transformer 모델은 attention mechanism을 사용하여 input sequence의 각 token을 처리합니다.",
+            "ko",
+            1.0,
+        ),
         ("gradient descent optimizer learning rate batch size를 조정합니다.", "ko", 1.0),
         ("The answer is 서울 because it is the capital.", "ko", 0.0),
         ("北京", "ko", 0.0),

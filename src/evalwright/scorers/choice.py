@@ -43,7 +43,7 @@ def choice_of_text(sample: Sample, text: str) -> Score:
     # "I cannot tell" may be one of the options.
     declining = None if any(map(declines, sample.choices)) else declines(text)
     if declining:
-        return replace(_score(sample, NOT_EXTRACTED, declining), label="not_attempted")
+        return replace(_score(sample, NOT_EXTRACTED, "gives no answer"), label="not_attempted")
     score = _score(sample, chosen.option, chosen.why)
     if chosen.option == NOT_EXTRACTED:
         return replace(score, label=_NO_CHOICE.get(chosen.why, UNREADABLE), unsure=chosen.unsure)

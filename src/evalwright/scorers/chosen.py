@@ -38,6 +38,7 @@ _BOTH = re.compile(
     r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
 
+
 class Choice(NamedTuple):
     """The option that a reply chooses, or NOT_EXTRACTED; by which rule, why a reader might argue, and the words that were read as the answer."""
 
@@ -114,7 +115,9 @@ class _Reader:
         denied = self.letters.items(text, denied=True)
         taken = [(item.start, item.end) for item in (*free, *denied)]
         spans: list[tuple[int, int, int]] = []
-        for span in sorted(set(self.texts.named(text)), key=lambda span: (span[1], -span[2]))[:MAX_TEXT_MENTIONS]:
+        for span in sorted(set(self.texts.named(text)), key=lambda span: (span[1], -span[2]))[
+            :MAX_TEXT_MENTIONS
+        ]:
             inside = any(start <= span[1] < end for start, end in (*taken, *(kept[1:] for kept in spans)))
             if not inside:
                 spans.append(span)
@@ -150,7 +153,10 @@ class _Reader:
         letters = [item for item in free if item.letter]
         named = {item.option for item in free if not item.letter}
         if not letters:
-            return free[0].option, "" if len(named) == 1 else SEVERAL
+            offered = self._offered(text, free)
+            single = [item for item in free if item.start not in offered]
+            option = single[0].option if single else NOT_EXTRACTED
+            return option, "" if len(named) == 1 else SEVERAL
         offered = self._offered(text, letters)
         single = [item for item in letters if item.start not in offered]
         if not single:
@@ -169,6 +175,7 @@ class _Reader:
             item.start
             for pair in pairwise(letters)
             if pair[0].option != pair[1].option
+            and pair[0].letter is pair[1].letter
             and joined(text, *pair)
             and not (pair[1].how == CLAIMED and text[pair[0].end : pair[1].start].strip() == ",")
             for item in pair
@@ -180,24 +187,37 @@ class _Reader:
         free, denied = self._mentions(text)
         rejected = {item.option for item in denied}
         others = {item.option for item in free if item.letter} - rejected
-        if self.negated and len(rejected) == 1 and len(others) != 1 and not any(item.how == CLAIMED for item in free):
+        if (
+            self.negated
+            and len(rejected) == 1
+            and len(others) != 1
+            and not any(item.how == CLAIMED for item in free)
+        ):
             return Choice(rejected.pop(), "the option of which something is not true", "a denial")
-        offered = self._offered(text, [item for item in free if item.letter])
+        offered = self._offered(text, free)
         if not free:
             return self._left_over(text, rejected)
-        if len(offered) == len(free):
+        left = set(range(self.count)) - (rejected or {item.option for item in free})
+        words = sum(map(str.isalpha, text)) - sum(item.end - item.start for item in free)
+        if len(offered) == len(free) and not (len(left) == 1 and words >= SENTENCE_LETTERS):
             return Choice(NOT_EXTRACTED, SEVERAL, SEVERAL)
         listing = self._listing(text, free)
         if len(listing) == len(free) and len({item.option for item in free}) == self.count:
             return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
-        weights = [0 if item.start in offered else weight for item, weight in zip(free, self._weights(located, free, listing), strict=True)]
+        weights = [
+            0 if item.start in offered else weight
+            for item, weight in zip(free, self._weights(located, free, listing), strict=True)
+        ]
         top = max(weights)
-        left = set(range(self.count)) - (rejected or {item.option for item in free})
         if top <= FIRST and len(left) == 1 and self.count > 2:
-            return Choice(left.pop(), "the only option that it does not speak of", "no option is named as the answer")
+            return Choice(
+                left.pop(), "the only option that it does not speak of", "no option is named as the answer"
+            )
         heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
         option = heaviest[-1].option
-        rivals = {item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)}
+        rivals = {
+            item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)
+        }
         alone = len({item.option for item in free}) == 1
         line = _line_of(text, heaviest[-1])
         beside = {item.option for item in free if not item.letter and _line_of(text, item) == line}
@@ -205,7 +225,9 @@ class _Reader:
             return Choice(option, _HOW[top], "the letter of one option and the text of another")
         brief = len(text) <= BRIEF_CHARS or top >= CONCLUDING
         sure = rivals == {option} and (top >= STRONG or (alone and brief))
-        unsure = "" if sure else "it is named, but not as the answer" if alone else "other options are named too"
+        unsure = (
+            "" if sure else "it is named, but not as the answer" if alone else "other options are named too"
+        )
         return Choice(option, _HOW[top], unsure)
 
     def _weights(self, located: Said, free: Sequence[Item], listing: set[int]) -> list[int]:
@@ -220,9 +242,11 @@ class _Reader:
                 weight = CALLED_RIGHT
             elif item.start in listing:
                 weight = PASSING
-            elif self._stands_alone(line, item) or (item.letter and item.how == OPENS):
-                weight = ALONE
-            elif not item.letter and parts and self._opens(text, item, parts[0], free):
+            elif (
+                self._stands_alone(line, item)
+                or (item.letter and item.how == OPENS)
+                or (not item.letter and parts and self._opens(text, item, parts[0], free))
+            ):
                 weight = ALONE
             elif bold == {item.option}:
                 weight = BOLD
@@ -238,13 +262,19 @@ class _Reader:
     def _stands_alone(self, line: str, item: Item) -> bool:
         """Whether a line is nothing but an option's letter or text."""
         bare = "".join(filter(str.isalnum, line))
-        return self.texts.whole(line) == item.option or (item.letter and len(bare) <= max(2, item.end - item.start))
+        return self.texts.whole(line) == item.option or (
+            item.letter and len(bare) <= max(2, item.end - item.start)
+        )
 
     def _opens(self, text: str, item: Item, first: tuple[int, int], free: Sequence[Item]) -> bool:
         """Whether a reply begins with an option's text, which is most of its first sentence, and names no other there."""
         start, end = first
         others = any(other.option != item.option and other.start < end for other in free)
-        return not others and item.start - start <= 2 and 2 * (item.end - item.start) >= end - start - ENDING_CHARS
+        return (
+            not others
+            and item.start - start <= 2
+            and 2 * (item.end - item.start) >= end - start - ENDING_CHARS
+        )
 
     def _listing(self, text: str, free: Sequence[Item]) -> set[int]:
         """Where mentions stand in lines that go through the options, each beginning with its letter or text."""
@@ -268,8 +298,14 @@ class _Reader:
         """The option that is left where all others are ruled out, or that is named by its place."""
         left = set(range(self.count)) - out
         if out and len(left) == 1:
-            return Choice(left.pop(), "the only option that it does not rule out", "no option is named as the answer")
-        places = {int(match.lastgroup[-1]) - 1 for match in ordinals().finditer(text[:MAX_READ_CHARS]) if match.lastgroup}
+            return Choice(
+                left.pop(), "the only option that it does not rule out", "no option is named as the answer"
+            )
+        places = {
+            int(match.lastgroup[-1]) - 1
+            for match in ordinals().finditer(text[:MAX_READ_CHARS])
+            if match.lastgroup
+        }
         if len(places) == 1 and max(places) < self.count:
             return Choice(places.pop(), "the option by its place", "an option's place in words")
         return Choice(NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else "")
@@ -283,6 +319,8 @@ STRONG = BOLD
 """The weight from which a choice is sure though other options are named."""
 BRIEF_CHARS = 120
 """A reply so short that names one option gives it as its answer."""
+SENTENCE_LETTERS = 10
+"""Letters beside the options from which a list of them is a sentence about them, and not a choice of several."""
 ENDING_CHARS = 8
 """Of a sentence that is an option and a word such as "です"."""
 _HOW = {

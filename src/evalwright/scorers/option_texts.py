@@ -29,7 +29,9 @@ _LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
 
 def texts_of(choices: Sequence[str], question: str) -> tuple[str, ...]:
     """The texts of options; of options that are only letters or numbers those that the question lists behind them."""
-    labels = [match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else "" for choice in choices]
+    labels = [
+        match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else "" for choice in choices
+    ]
     if not all(labels) or labels not in (list("ABCDEFGHIJ"[: len(labels)]), list("123456789"[: len(labels)])):
         return tuple(choices)
     listed = [(match[1], match.start(), match.end()) for match in _LISTED.finditer(question)]
@@ -56,7 +58,9 @@ class OptionTexts:
         numbers = [find_numbers(plain(choice), language) for choice in choices]
         values = [found[0].value if len(found) == 1 else None for found in numbers]
         self.values = values if None not in values and len(set(values)) == len(values) else []
-        joined = {piece: option for option, own in enumerate(self.own) for piece in own if _within_words(piece)}
+        joined = {
+            piece: option for option, own in enumerate(self.own) for piece in own if _within_words(piece)
+        }
         self._joined = joined if len(joined) <= MAX_PIECES else {}
         self._pattern = re.compile(
             "|".join(
@@ -142,7 +146,10 @@ def _same_word(word: str, own: str) -> bool:
         return True
     if min(len(word), len(own)) < STEM_CHARS or _has_digit(own):
         return False
-    alike = next((at for at, (one, two) in enumerate(zip(word, own, strict=False)) if one != two), min(len(word), len(own)))
+    alike = next(
+        (at for at, (one, two) in enumerate(zip(word, own, strict=False)) if one != two),
+        min(len(word), len(own)),
+    )
     needed = max(STEM_CHARS, len(own) - (1 if len(own) < 7 else 2))
     return alike >= needed and len(word) - alike <= MAX_ENDING_CHARS
 

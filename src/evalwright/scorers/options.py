@@ -95,7 +95,26 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
 _MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
 
 
-_CONTRASTS = frozenset("sino sondern but melainkan tetapi а mà بل बल्कि utan maar ale lecz mais mas ma".split())
+_CONTRASTS = frozenset(
+    [
+        "sino",
+        "sondern",
+        "but",
+        "melainkan",
+        "tetapi",
+        "а",
+        "mà",
+        "بل",
+        "बल्कि",
+        "utan",
+        "maar",
+        "ale",
+        "lecz",
+        "mais",
+        "mas",
+        "ma",
+    ]
+)
 """Words after which a denial ends: "not A but B"."""
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
@@ -171,7 +190,9 @@ class Options:
         """By what form a letter or number is an option."""
         bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
         spelt = any(map(str.isalpha, before))
-        word = match.group() in "EIOY" or (match.group() == "A" and _SENTENCE_START.search(before) is not None)
+        word = match.group() in "EIOY" or (
+            match.group() == "A" and _SENTENCE_START.search(before) is not None
+        )
 
         def tied(pattern: re.Pattern[str]) -> bool:
             after = pattern.match(behind)
@@ -198,7 +219,11 @@ class Options:
         if match["latin"]:
             return ord(match["latin"].upper()) - ord("A")
         char = match["native"][0].translate(_ALIKE)
-        if char.islower() and len(match.string) > 3 and match.string[match.end() : match.end() + 1] not in (")", "."):
+        if (
+            char.islower()
+            and len(match.string) > 3
+            and match.string[match.end() : match.end() + 1] not in (")", ".")
+        ):
             return None  # Russian "в" is "in"
         if not self.jamo and re.match("[ㄱ-ㅎᄀ-ᄒ]", char):
             return None  # statements that the options put together

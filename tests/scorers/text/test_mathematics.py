@@ -68,7 +68,13 @@ def test_long_formulas_are_bounded(piece: str) -> None:
         ("5\\sqrt{2}", "\\sqrt{50}", "Simplify \\sqrt{50}.", "incorrect", False),
         ("5\\sqrt{2}", "\\sqrt{50}", "How long is the diagonal?", "correct", True),
         ("\\frac{2}{3}", "84/126 = 42/63", "Simplify 84/126.", "incorrect", False),
-        ("2^2 \\cdot 3^2 \\cdot 5", "180 = 2 x 2 x 3 x 3 x 5", "Write the prime factorization of 180.", "correct", True),
+        (
+            "2^2 \\cdot 3^2 \\cdot 5",
+            "180 = 2 x 2 x 3 x 3 x 5",
+            "Write the prime factorization of 180.",
+            "correct",
+            True,
+        ),
         ("x = 7", "x = 7\nSolve 4x + 3 = 27.\nx = 6", "Solve 3x - 5 = 16.", "correct", True),
         ("x = 7", "Solution: x = 7.\nCheck: 3*7 - 5 = 16", "Solve 3x - 5 = 16.", "correct", True),
         ("(-4; 4)", "x is in the interval from -4 to 4.", "Solve x² < 16.", "correct", False),
@@ -108,7 +114,12 @@ def test_forms(one: str, other: str, equal: bool) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "language", "equal"),
-    [("0,35", "0.35", "pl", True), ("3.000", "3000", "de", True), ("1,5", "15", "fr", False), ("2; 3,5", "{2, 3.5}", "de", True)],
+    [
+        ("0,35", "0.35", "pl", True),
+        ("3.000", "3000", "de", True),
+        ("1,5", "15", "fr", False),
+        ("2; 3,5", "{2, 3.5}", "de", True),
+    ],
 )
 def test_numbers_as_a_language_writes_them(one: str, other: str, language: str, equal: bool) -> None:
     assert same(one, other, language) is equal

@@ -55,10 +55,16 @@ _DROPPED = re.compile(
     r"|&(?=\s*(?:=|\\le|\\ge))"
 )
 _TIMES = re.compile(r"(?<=[\d)])\s[xX]\s(?=[\d(])")
-_UNIT_POWER = re.compile(r"(?<![a-zA-Z])((?:\\text\s?\{\s?)?(?:[ckmd]?m|ft|in|yd|mi|см|мм|км|м|дм)\s?\}?)\s?\^\s?[({]?\s?[23]\s?[)}]?")
-_WORDING = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|operatorname|mbox|rm|bf)\s*\{([^{}]*)\}")
+_UNIT_POWER = re.compile(
+    r"(?<![a-zA-Z])((?:\\text\s?\{\s?)?(?:[ckmd]?m|ft|in|yd|mi|см|мм|км|м|дм)\s?\}?)\s?\^\s?[({]?\s?[23]\s?[)}]?"
+)
+_WORDING = re.compile(
+    r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|operatorname|mbox|rm|bf)\s*\{([^{}]*)\}"
+)
 _MATRIX = re.compile(r"\\begin\s*\{[pbBvV]?matrix\}(.*?)\\end\s*\{[pbBvV]?matrix\}", re.DOTALL)
-_CASES = re.compile(r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?")
+_CASES = re.compile(
+    r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?"
+)
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?!\w|\.\d))?)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
 )
@@ -66,7 +72,42 @@ _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:\.\d{3})+)(?![\d.])")
 _SPACED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?: \d{3})+)(?![\d])")
 _DECIMAL_COMMA = re.compile(r"(?<=\d)\s?,(?=\d)")
-COMMA_LANGUAGES = frozenset("de fr es pt it nl pl ru uk tr id vi cs sv fi no da ro hu bg el jv su hr sk sl sr lt lv et ca be".split())
+COMMA_LANGUAGES = frozenset(
+    [
+        "de",
+        "fr",
+        "es",
+        "pt",
+        "it",
+        "nl",
+        "pl",
+        "ru",
+        "uk",
+        "tr",
+        "id",
+        "vi",
+        "cs",
+        "sv",
+        "fi",
+        "no",
+        "da",
+        "ro",
+        "hu",
+        "bg",
+        "el",
+        "jv",
+        "su",
+        "hr",
+        "sk",
+        "sl",
+        "sr",
+        "lt",
+        "lv",
+        "et",
+        "ca",
+        "be",
+    ]
+)
 """Languages that write 0,5 for a half."""
 FUNCTIONS: Mapping[str, Callable[[complex], complex]] = {
     "sin": cmath.sin, "cos": cmath.cos, "tan": cmath.tan, "ln": cmath.log, "exp": cmath.exp, "arcsin": cmath.asin, "arccos": cmath.acos,
@@ -80,7 +121,22 @@ _RELATIONS = {
     "\\geqslant": ">=", "\\gt": ">", "\\ne": "!=", "\\neq": "!=", "!=": "!=", "\\in": "in", "\\approx": "~", "\\simeq": "~", "\\equiv": "=", "=>": "=>",
     "\\Rightarrow": "=>", "\\implies": "=>", "\\to": "=>", "\\rightarrow": "=>", "\\iff": "=>", "\\Leftrightarrow": "=>",
 }  # fmt: skip
-_VARIABLES = {"\\theta", "\\alpha", "\\beta", "\\gamma", "\\lambda", "\\phi", "\\varphi", "\\omega", "\\mu", "\\sigma", "\\rho", "\\delta", "\\epsilon", "\\tau"}
+_VARIABLES = {
+    "\\theta",
+    "\\alpha",
+    "\\beta",
+    "\\gamma",
+    "\\lambda",
+    "\\phi",
+    "\\varphi",
+    "\\omega",
+    "\\mu",
+    "\\sigma",
+    "\\rho",
+    "\\delta",
+    "\\epsilon",
+    "\\tau",
+}
 AND = "and"
 """What a word such as "and" or "or" between answers is read as."""
 _JOINING = {"\\lor", "\\vee", "\\land", "\\wedge"}
@@ -127,10 +183,16 @@ def _plain_sign(char: str) -> str:
 def readings(text: str, language: str) -> list[str]:
     """A text as it can be read: its commas and points in numbers as the language has them, and as English has them."""
     text = _SPACED_THOUSANDS.sub(lambda run: run.group().replace(" ", ""), text)
-    english = _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text) if not re.search(r"[(\[{]", text) else text
+    english = (
+        _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text)
+        if not re.search(r"[(\[{]", text)
+        else text
+    )
     out = [english]
     if "," in text and re.search(r"\d\s?,\d", text) and (language in COMMA_LANGUAGES or ";" in text):
-        out.insert(0, _DECIMAL_COMMA.sub(".", _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text)))
+        out.insert(
+            0, _DECIMAL_COMMA.sub(".", _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text))
+        )
     elif language in COMMA_LANGUAGES and _DOTTED_THOUSANDS.search(text):
         out.insert(0, _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text))
     return list(dict.fromkeys(out))
@@ -148,7 +210,14 @@ def tokens(text: str, joining: frozenset[str]) -> list[Token]:
         kind = match.lastgroup or ""
         word = match.group(kind)
         spaced = match.start(kind) > match.start() or place == 0
-        out.extend(_named(Token(kind, word, spaced, match.start(kind)), joining, out, text[match.end() : match.end() + 4]))
+        out.extend(
+            _named(
+                Token(kind, word, spaced, match.start(kind)),
+                joining,
+                out,
+                text[match.end() : match.end() + 4],
+            )
+        )
         place = match.end()
     return out
 
@@ -266,7 +335,12 @@ class _Parser:
             tree = ("negative", tree) if sign == "-" else ("plus or minus", ("number", Fraction(0)), tree)
         while self.peek() in ("+", "-", "\\pm", "\\cup", "\\cap", "\\setminus"):
             operation = self.take().text
-            names = {"\\pm": "plus or minus", "\\cup": "union", "\\cap": "intersection", "\\setminus": "without"}
+            names = {
+                "\\pm": "plus or minus",
+                "\\cup": "union",
+                "\\cap": "intersection",
+                "\\setminus": "without",
+            }
             tree = (names.get(operation, operation), tree, self.product())
         self.depth -= 1
         return tree
@@ -291,7 +365,13 @@ class _Parser:
         mixed = tree[0] == "number" and tree[1].denominator == 1
         if self.kind() == "number":
             ahead = [token.text for token in self.read[self.place : self.place + 3]]
-            if not (mixed and self.read[self.place].spaced and len(ahead) == 3 and ahead[1] == "/" and ahead[2].isdigit()):
+            if not (
+                mixed
+                and self.read[self.place].spaced
+                and len(ahead) == 3
+                and ahead[1] == "/"
+                and ahead[2].isdigit()
+            ):
                 raise Unreadable
             top, _, bottom = self.take(), self.take(), self.take()
             return ("+", tree, ("/", ("number", Fraction(top.text)), ("number", Fraction(bottom.text))))
@@ -475,7 +555,11 @@ class _Parser:
         if name == "\\sqrt":
             return self.root()
         if name == "\\cbrt":
-            return ("root", self.argument() if self.peek() == "{" else self.primary(), ("number", Fraction(3)))
+            return (
+                "root",
+                self.argument() if self.peek() == "{" else self.primary(),
+                ("number", Fraction(3)),
+            )
         if name == "\\pi":
             return ("constant", math.pi)
         if name == "\\infty":
@@ -494,7 +578,11 @@ class _Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable
-        ends = (closing,) if closing else {"{": ("}",), "(": (")", "]", "["), "[": ("]", ")", "["), "]": ("[", "]", ")")}[opening]
+        ends = (
+            (closing,)
+            if closing
+            else {"{": ("}",), "(": (")", "]", "["), "[": ("]", ")", "["), "]": ("[", "]", ")")}[opening]
+        )
         if self.peek() in ends and self.peek() != "[":
             return ("list", opening, self.take().text, [])
         self.brackets += 1
@@ -563,7 +651,10 @@ def _matrix(inside: str, joining: frozenset[str]) -> Tree:
 
 # -- what it is worth ------------------------------------------------------------------------------------------
 
-_POINTS = tuple(tuple(Fraction(17 + 7 * place * turn + 3 * turn, 13 + 2 * place + turn) for place in range(12)) for turn in (1, 2, 3))
+_POINTS = tuple(
+    tuple(Fraction(17 + 7 * place * turn + 3 * turn, 13 + 2 * place + turn) for place in range(12))
+    for turn in (1, 2, 3)
+)
 """Values of the variables, in their alphabetical order, at which expressions are compared."""
 
 
@@ -649,12 +740,21 @@ def _raised(base: Number, exponent: Number) -> Number:
         if bits * abs(exponent) <= MAX_BITS:
             return base ** int(exponent)
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and base >= 0:
-        return _root(_raised(base, Fraction(exponent.numerator)), Fraction(exponent.denominator)) if exponent.numerator.bit_length() < 8 and exponent.denominator > 1 else complex(float(base) ** float(exponent))
+        return (
+            _root(_raised(base, Fraction(exponent.numerator)), Fraction(exponent.denominator))
+            if exponent.numerator.bit_length() < 8 and exponent.denominator > 1
+            else complex(float(base) ** float(exponent))
+        )
     return complex(base) ** complex(exponent)
 
 
 def _root(under: Number, degree: Number) -> Number:
-    if isinstance(under, Fraction) and isinstance(degree, Fraction) and degree.denominator == 1 and 2 <= degree <= 20:
+    if (
+        isinstance(under, Fraction)
+        and isinstance(degree, Fraction)
+        and degree.denominator == 1
+        and 2 <= degree <= 20
+    ):
         size = int(degree)
         if under < 0 and size % 2:
             return -_root(-under, degree)
@@ -662,20 +762,20 @@ def _root(under: Number, degree: Number) -> Number:
             top, bottom = (round(float(part) ** (1 / size)) for part in (under.numerator, under.denominator))
             if top**size == under.numerator and bottom**size == under.denominator:
                 return Fraction(top, bottom)
-    if size_of(under) == 0:
+    if under == 0:
         return Fraction(0)
     return complex(under) ** (1 / complex(degree))
 
 
 def _chosen(above: Number, below: Number) -> Number:
-    if isinstance(above, Fraction) and isinstance(below, Fraction) and above.denominator == below.denominator == 1 and 0 <= below <= above <= 400:
+    if (
+        isinstance(above, Fraction)
+        and isinstance(below, Fraction)
+        and above.denominator == below.denominator == 1
+        and 0 <= below <= above <= 400
+    ):
         return Fraction(math.comb(int(above), int(below)))
     raise Unreadable
-
-
-def size_of(number: Number) -> float:
-    """The magnitude of a number."""
-    return float(abs(number)) if not isinstance(number, Fraction) or max(number.numerator.bit_length(), number.denominator.bit_length()) < 1000 else math.inf
 
 
 def alike(one: Number, two: Number) -> bool:

@@ -124,7 +124,11 @@ def _is_name(tree: Tree) -> bool:
         return _is_name(tree[1]) and _is_name(tree[2])
     if tree[0] == "/":
         return all(part[0] == "*" and part[1] == ("name", "d") for part in tree[1:])
-    return tree[0] == "*" and tree[1][0] == "name" and (tree[1][1].rstrip("'") in "fghFGP" or tree[2][0] == "name")
+    return (
+        tree[0] == "*"
+        and tree[1][0] == "name"
+        and (tree[1][1].rstrip("'") in "fghFGP" or tree[2][0] == "name")
+    )
 
 
 def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
@@ -191,7 +195,9 @@ def _several(parts: Sequence[Tree]) -> Shape:
     relations = [part for part in parts if part[0] == "relation"]
     if not relations:
         shapes = [shape_of(part) for part in parts]
-        if all(isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets for shape in shapes):
+        if all(
+            isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets for shape in shapes
+        ):
             return Values(tuple(parts), ordered=None)
         intervals = [as_intervals(shape) for shape in shapes]
         if None not in intervals:
@@ -217,13 +223,19 @@ def _several(parts: Sequence[Tree]) -> Shape:
         kept = [shape for shape in valued if shape.name is None or shape.name == names[0]]
         worked_out = [tree for shape in kept for tree in shape.trees]
         return Values(_distinct(worked_out), names[0], ordered=False)
-    pairs = [(str(shape.name[1]) if shape.name[0] == "name" else str(shape.name), shape.trees[0]) for shape in valued if shape.name is not None]
+    pairs = [
+        (str(shape.name[1]) if shape.name[0] == "name" else str(shape.name), shape.trees[0])
+        for shape in valued
+        if shape.name is not None
+    ]
     return Assigned(tuple(dict(pairs).items()))
 
 
 def _is_condition(part: Tree) -> bool:
     """Whether a relation only says what a letter may be: "x ≠ 0", "C ∈ ℝ"."""
-    return part[0] == "relation" and (part[1] == ["!="] or (part[1] == ["in"] and part[2][1][0] == "name"))
+    if part[0] != "relation":
+        return False
+    return bool(part[1] == ["!="] or (part[1] == ["in"] and part[2][1][0] == "name"))
 
 
 def _combined(shapes: Sequence[Intervals]) -> Shape:
@@ -254,7 +266,7 @@ def _listed(tree: Tree) -> Shape:
     if opening == "{":
         if len(parts) == 1 and isinstance(shape := shape_of(parts[0]), Intervals):
             return shape
-        return Values(_distinct([part for part in parts]), ordered=False, brackets="{}")
+        return Values(_distinct(parts), ordered=False, brackets="{}")
     return Values(tuple(parts), ordered=True, brackets=opening + closing)
 
 
@@ -263,8 +275,8 @@ def as_intervals(shape: Shape) -> Intervals | None:
     if isinstance(shape, Intervals):
         return shape
     if isinstance(shape, Values) and len(shape.trees) == 2 and shape.brackets and shape.brackets[0] in "([]":
-        opening, closing = shape.brackets
-        return Intervals(((*shape.trees, opening == "[", closing == "]"),))  # type: ignore[arg-type]
+        low, high = shape.trees
+        return Intervals(((low, high, shape.brackets[0] == "[", shape.brackets[-1] == "]"),))
     return None
 
 
@@ -280,14 +292,16 @@ def _same(one: Tree, two: Tree) -> bool:
 
 def real(tree: Tree) -> float | None:
     """The real value of an expression without variables."""
-    if tree == INFINITY or tree == LOWEST:
+    if tree in (INFINITY, LOWEST):
         return float("inf") if tree == INFINITY else float("-inf")
     try:
         number = worth(tree, {})
     except Unreadable:
         return None
     if isinstance(number, Fraction):
-        return float(number) if number.numerator.bit_length() - number.denominator.bit_length() < 1000 else None
+        return (
+            float(number) if number.numerator.bit_length() - number.denominator.bit_length() < 1000 else None
+        )
     return number.real if abs(number.imag) <= 1e-9 * max(1.0, abs(number)) else None
 
 
@@ -360,7 +374,8 @@ def _same_intervals(target: Intervals | None, answer: Intervals | None) -> bool:
 
     ordered = zip(sorted(target.parts, key=place), sorted(answer.parts, key=place), strict=True)
     return all(
-        _same_end(one[0], two[0], one[2], two[2]) and _same_end(one[1], two[1], one[3], two[3]) for one, two in ordered
+        _same_end(one[0], two[0], one[2], two[2]) and _same_end(one[1], two[1], one[3], two[3])
+        for one, two in ordered
     )
 
 
@@ -405,14 +420,19 @@ def _same_equations(target: Shape, answer: Shape) -> bool:
             ratios.append(first / second)
     except (Unreadable, OverflowError, ZeroDivisionError):
         return False
-    return len(ratios) > 1 and all(alike(ratio, ratios[0]) for ratio in ratios) and not alike(ratios[0], Fraction(0))
+    return (
+        len(ratios) > 1
+        and all(alike(ratio, ratios[0]) for ratio in ratios)
+        and not alike(ratios[0], Fraction(0))
+    )
 
 
 def _as_equation(shape: Shape) -> Equation | None:
     if isinstance(shape, Equation):
         return shape
-    named = isinstance(shape, Values) and len(shape.trees) == 1 and shape.name is not None
-    if named and shape.name[0] == "name" and names_in(shape.trees[0]):
+    if not isinstance(shape, Values) or len(shape.trees) != 1 or shape.name is None:
+        return None
+    if shape.name[0] == "name" and names_in(shape.trees[0]):
         return Equation(shape.name, shape.trees[0])
     return None
 

@@ -22,7 +22,9 @@ _TABLES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(enc
 _SCRIPTS: dict[str, str] = _TABLES["scripts"]
 _COMMON = {code: frozenset(words.split()) for code, words in _TABLES["words"].items()}
 _ALONE = {script: code for code, script in _SCRIPTS.items() if list(_SCRIPTS.values()).count(script) == 1}
-_LATIN_SMALL_WORDS = frozenset(word for code, words in _COMMON.items() if code not in _SCRIPTS for word in words)
+_LATIN_SMALL_WORDS = frozenset(
+    word for code, words in _COMMON.items() if code not in _SCRIPTS for word in words
+)
 _ALIKE = ("id", "ms")
 """The model takes most of one for the other, so that only their words count."""
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0900-\u0dff'’-])*")

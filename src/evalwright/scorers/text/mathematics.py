@@ -10,16 +10,24 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import Numbers, Tolerance, goals_of
 from evalwright.scorers.text import expressions
 from evalwright.scorers.text.expressions import Token, Tree, Unreadable, in_signs, names_in, readings
-from evalwright.scorers.text.formula_shapes import Assigned, Equation, Shape, Values, as_intervals, real, same_shape, shape_of
+from evalwright.scorers.text.formula_shapes import (
+    Assigned,
+    Equation,
+    Shape,
+    Values,
+    as_intervals,
+    real,
+    same_shape,
+    shape_of,
+)
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, last_box
 from evalwright.scorers.text.marks import alternatives
@@ -102,17 +110,21 @@ def _same_or_in_units(target: Shape, answer: Shape) -> bool:
     try:
         if isinstance(answer, Equation) and names_in(answer.left) == names_in(answer.right) <= _UNITS:
             answer = Values((answer.right,))  # "300 m = 0.3 m"
-        return same_shape(target, answer) or same_shape(_without_units(target, answer), _without_units(answer, target))
+        return same_shape(target, answer) or same_shape(
+            _without_units(target, answer), _without_units(answer, target)
+        )
     except (Unreadable, RecursionError, OverflowError, ZeroDivisionError):
         return False
 
 
-_UNITS = frozenset("m s h g l L N J W V A K C t R F".split())
+_UNITS = frozenset(["m", "s", "h", "g", "l", "L", "N", "J", "W", "V", "A", "K", "C", "t", "R", "F"])
 
 
 def _without_units(shape: Shape, other: Shape) -> Shape:
     """A number times letters that are units ("20 m/s") as the number, where the other has none."""
-    if not (isinstance(shape, Values) and isinstance(other, Values) and len(shape.trees) == len(other.trees) == 1):
+    if not (
+        isinstance(shape, Values) and isinstance(other, Values) and len(shape.trees) == len(other.trees) == 1
+    ):
         return shape
     names = names_in(shape.trees[0])
     if names and names <= _UNITS and not names_in(other.trees[0]):
@@ -122,7 +134,7 @@ def _without_units(shape: Shape, other: Shape) -> Shape:
 
 def _unitless(tree: Any) -> Any:
     if isinstance(tree, tuple):
-        return ("number", expressions.Fraction(1)) if tree[:1] == ("name",) else tuple(map(_unitless, tree))
+        return ("number", Fraction(1)) if tree[:1] == ("name",) else tuple(map(_unitless, tree))
     return tree
 
 
@@ -170,7 +182,9 @@ def candidates(text: str, language: str) -> list[Candidate]:
 
 
 def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate]:
-    text = re.sub(r"\\[()\[\]](?!\d)|\*\*|`", " ", text) if "\\" in text or "*" in text or "`" in text else text
+    text = (
+        re.sub(r"\\[()\[\]](?!\d)|\*\*|`", " ", text) if "\\" in text or "*" in text or "`" in text else text
+    )
     by_text: dict[str, list[Shape]] = {}
     places: dict[str, int] = {}
     for matrix in re.finditer(r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", text, re.DOTALL):
@@ -200,7 +214,13 @@ def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
     """The stretches of tokens without words between them, each without separators at its ends."""
     chunk: list[Token] = []
     for token in [*read, Token("word", "", True, 0)]:
-        breaks = (token.kind == "word" and token.text != expressions.AND) or token.text in (".", "?", '"', "#", "'")
+        breaks = (token.kind == "word" and token.text != expressions.AND) or token.text in (
+            ".",
+            "?",
+            '"',
+            "#",
+            "'",
+        )
         if not breaks and chunk and chunk[-1].kind == "number" == token.kind:
             yield from _bare_chunk(chunk)
             chunk = [token]
@@ -214,7 +234,9 @@ def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
 def _bare_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
     if len(chunk) == 2 and chunk[0].text == "/":
         return  # of a unit in words, "km/h"
-    while chunk and (chunk[-1].text in _ENDS or (chunk[-1].text == "[" and chunk[0].text not in ("]", "[", "("))):
+    while chunk and (
+        chunk[-1].text in _ENDS or (chunk[-1].text == "[" and chunk[0].text not in ("]", "[", "("))
+    ):
         chunk = chunk[:-1]
     while chunk and chunk[0].text in _EDGES | {"%", "!", ")", "}", "/", "^", "_", "|", "\\}"}:
         chunk = chunk[1:]
@@ -290,7 +312,9 @@ def _has_operations(text: str) -> bool:
     return re.search(r"[√π∞^±<>≤≥!]|\\(?:sqrt|binom|pi|pm|infty|le|ge|sin|cos|log|ln)", text) is not None
 
 
-def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], question: str, language: str) -> Verdict:
+def _judged(
+    said: Said, targets: Sequence[str], wanted: Sequence[Shape], question: str, language: str
+) -> Verdict:
     seen: list[Candidate] = []
     near = ""
     for region, is_final in _regions(said):
@@ -300,12 +324,15 @@ def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], questio
         matching = [
             place
             for place, candidate in enumerate(there)
-            if _equal(wanted, candidate.shapes) and (is_final or not isinstance(candidate.shapes[0], Equation))
+            if _equal(wanted, candidate.shapes)
+            and (is_final or not isinstance(candidate.shapes[0], Equation))
         ]
         if matching:
             last = matching[-1]
             if not _in_asked_form(there[last], wanted, question):
-                return incorrect(f"'{shortened(there[last].text)}' {_OTHER_FORM}", "the value is the target's")
+                return incorrect(
+                    f"'{shortened(there[last].text)}' {_OTHER_FORM}", "the value is the target's"
+                )
             doubt = _doubt(there, last, is_final=is_final and not seen)
             return correct(f"'{shortened(there[last].text)}' is the target formula", doubt)
         if any(_part_by_part(there, target) for target in wanted):
@@ -318,11 +345,17 @@ def _judged(said: Said, targets: Sequence[str], wanted: Sequence[Shape], questio
     if any(_written_alike(raw, target) for target in targets):
         return correct("the target as it is written")
     if not seen:
-        return unreadable("no formula", "" if not any(map(str.isdigit, raw)) else "a formula that cannot be read")
+        return unreadable(
+            "no formula", "" if not any(map(str.isdigit, raw)) else "a formula that cannot be read"
+        )
     doubt = "" if wanted else "the target cannot be read"
-    if said.marked and any(_equal(wanted, one.shapes) for one in candidates(f"{said.before}\n{said.after}", language)):
+    if said.marked and any(
+        _equal(wanted, one.shapes) for one in candidates(f"{said.before}\n{said.after}", language)
+    ):
         doubt = "the target stands beside the answer"
-    if any(number.word and number.value > 1 for number in find_numbers(said.text[-MAX_WORDS_CHARS:], language)):
+    if any(
+        number.word and number.value > 1 for number in find_numbers(said.text[-MAX_WORDS_CHARS:], language)
+    ):
         doubt = doubt or "numbers in words"
     return incorrect(f"'{shortened(seen[-1].text)}' is another answer", doubt)
 
@@ -333,7 +366,9 @@ def _regions(said: Said) -> Iterator[tuple[str, bool]]:
     if said.marked:
         yield raw[:MAX_REGION_CHARS], True
         return
-    sentences = [part for part in _SENTENCE_END.split(raw[-4 * MAX_REGION_CHARS :]) if any(map(str.isalnum, part))]
+    sentences = [
+        part for part in _SENTENCE_END.split(raw[-4 * MAX_REGION_CHARS :]) if any(map(str.isalnum, part))
+    ]
     tried = 0
     for sentence in reversed(sentences):
         if _CHECK.search(sentence) and len(sentences) > 1:
@@ -391,7 +426,11 @@ def _nearly(there: Sequence[Candidate], wanted: Sequence[Shape], targets: Sequen
 
 
 def _rounded(shape: Shape, text: str, target: Shape, targets: Sequence[str]) -> bool:
-    if not (isinstance(shape, Values) and isinstance(target, Values) and len(shape.trees) == len(target.trees) == 1):
+    if not (
+        isinstance(shape, Values)
+        and isinstance(target, Values)
+        and len(shape.trees) == len(target.trees) == 1
+    ):
         return False
     if {"number", "percent"}.isdisjoint((shape.trees[0][0], target.trees[0][0])):
         return False
@@ -454,7 +493,7 @@ def formula_in(said: Said, language: str = "en") -> str:
         if isinstance(shape, Values) and len(shape.trees) == 1:
             with suppress(Unreadable):
                 number = expressions.worth(shape.trees[0], {})
-                if isinstance(number, expressions.Fraction):
+                if isinstance(number, Fraction):
                     return str(number)
         return bare(chosen.text)
     return bare(said.raw or said.text) if len(said.raw or said.text) <= 120 else ""

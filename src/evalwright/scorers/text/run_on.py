@@ -24,11 +24,15 @@ _LABEL = re.compile(
 )
 _NUMBERED = re.compile(r"\s{0,4}\(?(\d{1,3})\s?[.)、．：:]\s?(?=\S)")
 _ASKS = re.compile(r"[?？؟]\s*$|_{3,}|[（(]\s*[A-E①②③④⑤]?\s*[)）]|(?:\.\.\.|…)\s*$|[:：]\s*$")
-_OPENS_LIST = re.compile(r"\s{0,4}(?:\(?[Aa][).:：、．]|①|\(1\)|1[).]|가[.)]|ㄱ[.)]|ก[.)]|[АA][.)]|ア[.)．、]|甲[.、])\s?\S")
+_OPENS_LIST = re.compile(
+    r"\s{0,4}(?:\(?[Aa][).:：、．]|①|\(1\)|1[).]|가[.)]|ㄱ[.)]|ก[.)]|[АA][.)]|ア[.)．、]|甲[.、])\s?\S"
+)
 _WORD = re.compile(r"[^\W_]+|[#:]")
 
 
-def before_next_question(reply: str, question: str, answered: Callable[[str], bool], n_options: int = 0) -> str:
+def before_next_question(
+    reply: str, question: str, answered: Callable[[str], bool], n_options: int = 0
+) -> str:
     """A reply up to a further question that it asks; all of it where it asks none.
 
     answered: whether a beginning of the reply holds an answer, without which nothing is cut off. n_options: how many options the question
@@ -59,7 +63,11 @@ def _begins_question(line: str, following: list[str], begun: tuple[str, ...], n_
     if numbered and int(numbered[1]) > 1 and _ASKS.search(line):
         return int(numbered[1]) > n_options or line.rstrip()[-1] in "?？؟_"
     next_line = next((one for one in following[:3] if one.strip()), "")
-    return _ASKS.search(line) is not None and _OPENS_LIST.match(next_line) is not None and not _OPENS_LIST.match(line)
+    return (
+        _ASKS.search(line) is not None
+        and _OPENS_LIST.match(next_line) is not None
+        and not _OPENS_LIST.match(line)
+    )
 
 
 def _beginning(text: str) -> tuple[str, ...]:
