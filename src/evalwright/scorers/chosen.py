@@ -32,6 +32,9 @@ NO_OPTION = "no option's letter or text as the answer"
 EMPTY = "the answer is empty"
 MAX_READ_CHARS = 4_000
 MAX_TEXT_MENTIONS = 40
+MAX_CLAUSE_CHARS = 200
+MAX_LETTER_GAP = 5
+"""Signs between an option's letter and its text."""
 
 _NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
@@ -127,7 +130,16 @@ class _Reader:
             following = min((after for after, _ in edges if after >= end), default=len(text))
             item = Item(option, start, end, LONE, letter=False)
             (denied if self.letters.denied(text, item, last, following) else free).append(item)
-        return sorted(free, key=lambda item: item.start), denied
+        # "C) Earth is wrong" denies the letter with the text behind it.
+        before = {(item.option, item.start) for item in denied if not item.letter}
+        with_text = [
+            item
+            for item in free
+            if item.letter
+            and any((item.option, item.end + gap) in before for gap in range(1, MAX_LETTER_GAP))
+        ]
+        free = [item for item in free if item not in with_text]
+        return sorted(free, key=lambda item: item.start), [*denied, *with_text]
 
     def _claimed(self, located: Said) -> Choice | None:
         """The option that a claim names; None where it names none."""
@@ -209,11 +221,13 @@ class _Reader:
             for item, weight in zip(free, self._weights(located, free, listing), strict=True)
         ]
         top = max(weights)
-        if top <= FIRST and len(left) == 1 and self.count > 2:
+        if top <= LAST and len(left) == 1 and self.count > 2:
             return Choice(
                 left.pop(), "the only option that it does not speak of", "no option is named as the answer"
             )
         heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
+        if top == ECHOING:
+            heaviest.reverse()  # the first answer counts, the last conclusion
         option = heaviest[-1].option
         rivals = {
             item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)
@@ -223,7 +237,7 @@ class _Reader:
         beside = {item.option for item in free if not item.letter and _line_of(text, item) == line}
         if heaviest[-1].letter and top == ALONE and beside and option not in beside:
             return Choice(option, _HOW[top], "the letter of one option and the text of another")
-        brief = len(text) <= BRIEF_CHARS or top >= CONCLUDING
+        brief = len(text) <= BRIEF_CHARS or top >= LAST
         sure = rivals == {option} and (top >= STRONG or (alone and brief))
         unsure = (
             "" if sure else "it is named, but not as the answer" if alone else "other options are named too"
@@ -235,6 +249,14 @@ class _Reader:
         text = located.text
         parts = _placed(text, lines(text))
         bold = {option for words in located.bold if (option := self._alone(words)) is not None}
+        concluding = len(parts) > 1 and bool(located.last)
+        echoes = {
+            item.start: self.texts.echo(_clause_of(text, item))
+            for item in free
+            if not item.letter and not self.texts.values
+        }
+        echoes = dict.fromkeys((item.start for item in free), 0) | echoes
+        most = max(echoes.values())
         weights = []
         for item in free:
             line = _line_of(text, item)
@@ -250,8 +272,12 @@ class _Reader:
                 weight = ALONE
             elif bold == {item.option}:
                 weight = BOLD
-            elif len(parts) > 1 and item.start >= parts[-1][0]:
+            elif concluding and item.start >= parts[-1][0]:
                 weight = CONCLUDING
+            elif echoes[item.start] and echoes[item.start] == most:
+                weight = ECHOING
+            elif len(parts) > 1 and item.start >= parts[-1][0]:
+                weight = LAST
             elif parts and item.start < parts[0][1]:
                 weight = FIRST
             else:
@@ -311,9 +337,9 @@ class _Reader:
         return Choice(NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else "")
 
 
-PASSING, FIRST, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(6)
+PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(8)
 """What a mention weighs."""
-SECOND = CONCLUDING
+SECOND = LAST
 """The weight from which another option makes a choice unsure."""
 STRONG = BOLD
 """The weight from which a choice is sure though other options are named."""
@@ -328,6 +354,8 @@ _HOW = {
     ALONE: "the option with which it opens, or that stands alone",
     BOLD: "the option in bold",
     CONCLUDING: "the option in its conclusion",
+    ECHOING: "the option in the words of the question",
+    LAST: "the option in its last sentence",
     FIRST: "the option in its first sentence",
     PASSING: "the option that it names last",
 }
@@ -337,6 +365,19 @@ def _line_of(text: str, item: Item) -> str:
     start = text.rfind("\n", 0, item.start) + 1
     end = text.find("\n", item.end)
     return text[start : end if end >= 0 else len(text)]
+
+
+_CLAUSE = re.compile(
+    r"[.,;:!?。，、；：！？\n]|(?<=[\u0e00-\u0eff]) | (?:but|mais|pero|aber|ma|mas|но|tetapi|nhưng) "
+)
+
+
+def _clause_of(text: str, item: Item) -> str:
+    """The clause in which an option is named."""
+    start = max(0, item.start - MAX_CLAUSE_CHARS)
+    before = _CLAUSE.split(text[start : item.start])[-1]
+    behind = _CLAUSE.split(text[item.end : item.end + MAX_CLAUSE_CHARS], maxsplit=1)[0]
+    return f"{before}{text[item.start : item.end]}{behind}"
 
 
 def _placed(text: str, parts: Sequence[str]) -> list[tuple[int, int]]:

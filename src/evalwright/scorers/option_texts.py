@@ -12,6 +12,7 @@ from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
 
 MAX_SEARCHED_CHARS = 4_000
+MAX_QUESTION_CHARS = 600
 MAX_PIECES = 1_000
 """Pieces of options in scripts without spaces; of options with more only the whole texts are looked for."""
 MAX_WORD_CHARS = 400
@@ -52,6 +53,8 @@ class OptionTexts:
         self.language = language
         self.whole_of = [_folded(choice) for choice in choices]
         self.own = _distinguishing(self.whole_of, question)
+        asked = _pieces(_stem(_folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of))
+        self.asked = asked - {piece for whole in self.whole_of for piece in _pieces(whole)}
         for option, text in enumerate(choices):
             if _has_digit(text) and not any(map(_has_digit, self.own[option])):
                 self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
@@ -101,6 +104,12 @@ class OptionTexts:
             for own, option in self._stems.get(word.group()[:STEM_CHARS], ()):
                 if _same_word(word.group(), own):
                     yield option, *word.span()
+
+    def echo(self, text: str) -> int:
+        """How many words of the question a stretch of text takes up."""
+        folded = _folded(text)
+        words = set(folded.split())
+        return sum(piece in folded if _within_words(piece) else piece in words for piece in self.asked)
 
     def _whole_places(self, folded: str, whole: str) -> Iterator[tuple[int, int]]:
         if not whole:

@@ -10,6 +10,9 @@ from evalwright.scorers.text.marks import SPACELESS
 
 MAX_LINES = 400
 """Lines in which a further question is looked for."""
+MAX_TRIES = 12
+"""Lines that may begin a further question behind which an answer is looked for."""
+MAX_ANSWER_CHARS = 2_000
 SAME_WORDS = 2
 SAME_SIGNS = 4
 """How much of the question's beginning opens a further one: words, or in scripts without spaces characters."""
@@ -41,14 +44,16 @@ def before_next_question(
     lines = reply.split("\n", MAX_LINES)
     begun = _beginning(question)
     brief = len(next((line for line in lines if line.strip()), "")) <= SHORT_ANSWER_CHARS
+    tries = 0
     for place, line in enumerate(lines[1:MAX_LINES], 1):
-        if not line.strip():
+        if not line.strip() or tries == MAX_TRIES:
             continue
         asks = brief and place < MAX_EARLY_LINES and _QUESTION.search(line) is not None
         if not asks and not _begins_question(line, lines[place + 1 :], begun, n_options):
             continue
         before = "\n".join(lines[:place])
-        if answered(before):
+        tries += 1
+        if answered(before[-MAX_ANSWER_CHARS:]):
             return before
     return reply
 
