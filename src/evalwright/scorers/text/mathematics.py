@@ -200,8 +200,8 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate
                     shape = shape_of(expressions.parse_tokens(part))
                     by_text.setdefault(written, []).append(shape)
                     places[written] = part[0].start
-    found = sorted(by_text, key=lambda written: places[written])
-    return [Candidate(written, tuple(by_text[written]), bold) for written in found if by_text[written]]
+    in_order = sorted(by_text, key=lambda written: places[written])
+    return [Candidate(written, tuple(by_text[written]), bold) for written in in_order if by_text[written]]
 
 
 _EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>", "~"})
