@@ -17,15 +17,15 @@ from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.names import Names
 from evalwright.scorers.number import find_numbers
-from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_tolerance
+from evalwright.scorers.quantity import Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
-from evalwright.scorers.text.cues import words
+from evalwright.scorers.text.cues import anywhere, words
 from evalwright.scorers.text.declining import NO_INFORMATION, declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, unreadable
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
 PARTS = ("full", "surname", "given", "any")
@@ -46,7 +46,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
     judge, symbols = _judge(sample)
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
         return correct("a target as written").outcome()
-    found = said(answer.text, sample.input)
+    found = said(answer.text, sample.input, is_short=True)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
     score = _verdict(found, sample, judge).outcome()
@@ -60,7 +60,7 @@ def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
     if any(unicodedata.category(char) == "So" for char in found.text) and not any(
         map(str.isalnum, found.text)
     ):
-        return undecided("signs only")
+        return unreadable("signs only", "signs may stand for an answer")
     if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
     found = found._replace(text=_without_question(found.text, plain(sample.input)))
@@ -83,9 +83,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     symbols = tuple(target for target in targets if target.strip() and not any(map(str.isalnum, target)))
     confusable = _strings(metadata.get("confusable"))
     tolerance = read_tolerance(metadata.get("tolerance"))
-    person = not words("person", language).isdisjoint(read(plain(question[:2000])).tokens)
-    shorter = "surname" if person and "parts" not in metadata and not kind else parts
-    names = Names(targets_of(targets, shorter), question, language, confusable)
+    asked = plain(question[:2000])
+    is_person = kind == "person" or asks_for_person(asked, language)
+    shorter = "surname" if is_person and "parts" not in metadata and kind in ("", "person") else parts
+    names = Names(targets_of(targets, shorter), question, language, confusable, is_person)
     if kind == "none" or any(declines(target) for target in targets if target.strip()):
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
@@ -115,23 +116,15 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
 
 
 def _name(found: Said, names: Names) -> Verdict:
-    declined = _declining(found)
-    if declined is None:
-        return names.judge(found)
-    if mentions(read(found.text), names.targets):
-        return undecided(f"{declined.why}, beside a target")
-    return declined
+    return _unless_declined(found, names.judge(found))
 
 
 def _number(found: Said, numbers: Numbers, names: Names) -> Verdict:
-    declined = _declining(found)
     verdict = numbers.judge(found)
-    if declined is not None:
-        return declined if verdict.why == NO_NUMBER else undecided(f"{declined.why}, beside a number")
-    if verdict.unsure and verdict.why == NO_NUMBER and names.targets:
+    if verdict.label == "unreadable" and names.targets:
         whole = names.judge(found)  # an alias in other words, such as "half past six"
-        return whole if whole.label == "correct" else verdict
-    return verdict
+        verdict = whole if whole.label == "correct" else verdict
+    return _unless_declined(found, verdict)
 
 
 def _phrases(found: Said, names: Names) -> Verdict:
@@ -140,7 +133,7 @@ def _phrases(found: Said, names: Names) -> Verdict:
         return correct("one of the expected phrases")
     declined = declines(found.text)
     if declined and declined.kind == NO_INFORMATION:
-        return undecided(f"says that there is no answer in other words: {declined}")
+        return correct(f"says that there is no answer: {declined}", "in other words than the target")
     return _declining(found) or incorrect("none of the expected phrases in the answer")
 
 
@@ -163,16 +156,23 @@ def _declining(found: Said) -> Verdict | None:
     text = f"{found.text}\n{found.after}" if found.marked else found.text
     declined = declines(text)
     if declined and "depend" in declined.words:
-        return undecided(f"says {declined}")
+        return not_attempted(f"says {declined}", "what it depends on may be an answer")
     return not_attempted(f"gives no answer: {declined}") if declined else None
 
 
 def _unless_declined(found: Said, verdict: Verdict) -> Verdict:
-    """A verdict, or that the reply declines; where it does both, nothing is certain."""
+    """A verdict, or that the reply declines where nothing right is read in it."""
     declined = _declining(found)
     if declined is None:
         return verdict
-    return declined if verdict.unsure else undecided(f"{declined.why}, beside an answer")
+    if verdict.label == "correct":
+        return verdict._replace(unsure=f"{declined.why}, beside an answer")
+    return declined
+
+
+def asks_for_person(question: str, language: str) -> bool:
+    """Whether a question asks who."""
+    return not words("person", language).isdisjoint(read(question).tokens) or anywhere("person", question)
 
 
 def _strings(value: object) -> tuple[str, ...]:

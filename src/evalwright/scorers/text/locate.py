@@ -25,6 +25,7 @@ _QUESTION = rf"(?:{labels('question')})(?: ?\d{{1,3}})?\** ?[:：]"
 _CUT = re.compile(
     rf"\n[#*>\t ]{{0,4}}{_QUESTION}|(?<=\s)(?:Question|Problem|Exercise|Q)(?: ?\d{{1,3}})?[:：]\s"
     rf"|(?<=[.!?]\s)(?!example|context|input|passage|instruction){_QUESTION}\s"
+    rf"|\n[ \t]{{0,4}}(?:Câu|ข้อ(?:ที่)?|第)[ \t]?\d{{1,3}}[ \t]?[题題問]?[ \t]?[:：.]|\n[ \t]{{0,4}}[一二三四五六七八九十]{{1,2}}、"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>",
     re.IGNORECASE,
 )
@@ -32,6 +33,10 @@ _NEXT = re.compile(
     r"[^\n]{1,80}(?P<next>\n+[^\n]{1,300}\n{1,2}[ \t]{0,4}\(?A[.):、][^\n]{0,200}\n{1,2}[ \t]{0,4}\(?B[.):、])"
 )
 """A short first line, and after it another question with its options."""
+_INVENTED = re.compile(r"(?<=[^\n:：!！?？])[ \t]*\n+[^\n?？؟]{8,300}[?？؟]")
+"""A line with a question behind a line that is none and announces nothing."""
+MAX_ANSWER_CHARS = 400
+"""Characters before a question without a label up to which it may be one that the model goes on to invent."""
 _ASKED = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
 _NAMES = rf"{alternatives('field')}|{alternatives('label')}"
 _TAG = re.compile(rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]", re.IGNORECASE)
@@ -115,12 +120,18 @@ class _Claim(NamedTuple):
     rule: str
 
 
-def said(reply: str, question: str = "", holds: Callable[[str], bool] | None = None) -> Said:
+def said(
+    reply: str,
+    question: str = "",
+    holds: Callable[[str], bool] | None = None,
+    is_short: bool = False,
+) -> Said:
     """Where the answer is. question: what was asked; a repetition of it is no answer, nor is the answer to another.
 
-    holds: whether a plain text may be an answer of the kind that is looked for; a claim that does not hold one is passed over.
+    is_short: no working is expected, so that a question after a first line is one that the model invented. holds: whether a plain text may be an answer of the kind that is looked for; a claim that does not hold one is passed over.
     """
     text = own_part(reply, question)
+    text = _before_invented_question(text) if is_short else text
     if (field := _field(text)) is not None:
         return field
     bold = tuple(dict.fromkeys(plain(found).strip() for found in _BOLD.findall(text)))
@@ -225,6 +236,14 @@ def own_part(reply: str, question: str = "") -> str:
     end = cut.start("next") if cut and cut.re is _NEXT else cut.start() if cut else 0
     text = text[:end].rstrip() if text[:end].strip() else text
     return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
+
+
+def _before_invented_question(text: str) -> str:
+    """The text up to a question that the model goes on to ask itself after a first short answer."""
+    invented = _INVENTED.search(text[: MAX_ANSWER_CHARS * 2])
+    if invented is None or invented.start() > MAX_ANSWER_CHARS:
+        return text
+    return text[: invented.start()]
 
 
 def _same_question(one: str, other: str) -> bool:
