@@ -42,8 +42,10 @@ _DAY = (
 _M = r"(?:1[0-2]|0?[1-9])"
 _Y = r"[12]\d{3}"
 _LINK = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
+_LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
+"""Letters of scripts with spaces, which make a word of the digits beside them."""
 _FORMS = tuple(
-    re.compile(rf"(?<![\w.,/-]){form}", re.IGNORECASE)
+    re.compile(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
     for form in (
         rf"(?P<y>{_Y})\s?(?P<s>[-/.])\s?(?P<m>{_M})(?:\s?(?P=s)\s?(?P<d>{_D}))?(?!(?!T\d\d:)[\w/-]|\.\d)",
         rf"(?P<a>{_D})\s?(?P<s>[-/.])\s?(?P<b>{_D})\s?(?P=s)\s?(?:(?P<y>{_Y})|'?(?P<short>\d\d))(?![\w/-]|\.\d)",
@@ -57,7 +59,9 @@ _FORMS = tuple(
     )
 )
 """y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without its century."""
-_YEAR = re.compile(r"(?<![\w.,:/-])(?:(?P<y>[12]\d{3})(?![^\W_]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))")
+_YEAR = re.compile(
+    rf"(?<![{_LETTERS}\d_.,:/-])(?:(?P<y>[12]\d{{3}})(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))"
+)
 _ERA_BEGINS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "民國": 1911, "民国": 1911}
 """The year before the first of an era."""
 _HAN = "〇零一二三四五六七八九十"

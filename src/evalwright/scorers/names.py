@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from enum import Enum
+from os.path import commonprefix
 from typing import NamedTuple
 
 from evalwright.scorers.match import (
@@ -23,15 +24,15 @@ from evalwright.scorers.match import (
     Reading,
     Target,
     aligned,
-    another_given,
     differs_in_digits,
     is_near,
     mentions,
     read,
+    same_given,
     script_of,
     without_tag,
 )
-from evalwright.scorers.text.cues import anywhere, cues, labels, last_revision, months, words
+from evalwright.scorers.text.cues import anywhere, cues, labels, last_revision, months, pattern, words
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
@@ -50,16 +51,20 @@ DENIAL_REACH_WORDS = 6
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
 _UNTIL = word_set("until till bis hasta jusqu fino ate tot до sampai")
 _PERHAPS = word_set("could might may maybe possibly perhaps")
+_SUPPOSED = word_set("thought think believe believed tempting seem seems seemed say")
 _AND = word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
 _ITEMS = re.compile(
     r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?"
 )
+_LISTED = re.compile(r"[,;/、，\n]|(?:^|\s)(?:\(?[A-Ea-e\d][.)])\s|\s(?:and|und|et|y|and/or)\s")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _USED_TO_BE = re.compile(
     r"\b(?:used to be|once was|was once|was formerly|formerly)\b|以前|曾经|曾經|かつて|예전|이전에|한때", re.IGNORECASE
 )
 _NAMELY = re.compile(r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉")
-_ASIDE_BEHIND = re.compile(labels("aside_behind"))
+_THOUGH = re.compile("지만$")
+"""How a Korean clause ends that the next one opposes."""
+_ASIDE_BEHIND = re.compile(pattern("aside_behind"))
 NAMESAKES = tuple(labels("namesake").split("|"))
 
 
@@ -121,6 +126,8 @@ class Names:
             return correct(f"'{shortened(said.text)}' is a target as written")
         if self._lists_all(said.text):
             return correct("all the things of a target")
+        if self._lists_candidates(said.text):
+            return incorrect(f"'{shortened(said.text)}' lists several", "the target is one of several")
         verdict = self._judge_sentences(said)
         if verdict.label == "correct" and said.marked and not verdict.unsure:
             later = said.after
@@ -138,6 +145,17 @@ class Names:
             if min(len(wanted), len(named)) > 1 and sorted(named) == sorted(wanted):
                 return True
         return False
+
+    def _lists_candidates(self, text: str) -> bool:
+        """Whether a text is nothing but a list of bare names, one of them a target: "Paris; Lyon", "1. Paris 2. Lyon"."""
+        if len(text) > 300:
+            return False
+        parts = [part.strip(" .") for part in _LISTED.split(text) if any(map(str.isalpha, part))]
+        if len(parts) < 2 or not all(self._is_bare(part) for part in parts):
+            return False
+        targets = sum(self.is_target(part) for part in parts)
+        is_place = len(parts) == 2 and "," in text or self.is_person
+        return 0 < targets < len(parts) and not is_place
 
     def _things(self, text: str) -> list[str]:
         parts = (" ".join(self._read(part).tokens) for part in _ITEMS.split(text))
@@ -233,7 +251,7 @@ class Names:
         return (
             self.denied(reading, mention)
             or self._aside(reading, mention)
-            or (not mention.sure and self._anothers(reading, mention))
+            or self._is_anothers(reading, mention)
         )
 
     def _against(self, reading: Reading, mention: Mention, plainly: Sequence[Mention]) -> str:
@@ -242,12 +260,17 @@ class Names:
         first, last = reading.clause(mention.start, mention.end)
         if self._is_alternative(reading, mention, plainly):
             return "the target is one of several"
+        if _THOUGH.search(reading.cased[last - 1]) and self._content(tokens[last:]):
+            return "the next clause opposes the target's"
         once = next((at for at in range(mention.end, size) if tokens[at] in _UNTIL), size)
         if self._names(reading, once, size):
             return "the target was the answer once"
-        later = _text_between(reading, last, size)
-        if _USED_TO_BE.search(_text_between(reading, first, last)) and self._shared(tokens[last:]):
+        goes_on = bool(self._shared(tokens[last:]) or self._names(reading, last, size))
+        if goes_on and _USED_TO_BE.search(_text_between(reading, first, last)):
             return "the target was the answer once"
+        turn = next((at for at in range(mention.end, size) if tokens[at] in self.cues.turns), size)
+        if not _SUPPOSED.isdisjoint(tokens[first : mention.start]) and self._names(reading, turn, size):
+            return "the target is only supposed"
         wrong = next((at for at in range(mention.end, size) if tokens[at] in _WRONG), size)
         if wrong < size and not self._names(reading, mention.end, wrong):
             return "something is said to be wrong"
@@ -259,6 +282,9 @@ class Names:
 
     def _doubt(self, reading: Reading, mention: Mention) -> str:
         """What a careful reader might argue with where the target is given."""
+        first, last = reading.clause(mention.start, mention.end)
+        if first and last - first <= mention.end - mention.start and self._names(reading, 0, first):
+            return "the target behind another name"
         if not mention.sure and not self.is_person:
             return "the target in a longer name"
         return ""
@@ -304,6 +330,9 @@ class Names:
             others = [token for token in self._content(earlier) if not token.isdecimal()]
         if not others:
             return False
+        last = reading.clause(mention.start, mention.end)[1]
+        if not self.is_person and last - clause <= mention.end - mention.start and reading.gaps[clause].strip() == ",":
+            return False  # "Paris, France"
         mine = self._shared(tokens[clause : reading.clause(mention.start, mention.end)[1]])
         return not mine - self._shared(earlier)
 
@@ -342,14 +371,23 @@ class Names:
         """Whether an English possessive ending follows."""
         return reading.tokens[mention.end : mention.end + 1] == ["s"]
 
-    def _anothers(self, reading: Reading, mention: Mention) -> bool:
-        """Whether a mention is another person's name: a surname with given names that cannot be the target's."""
-        named = [token for token in reading.tokens[mention.start : mention.end] if token not in HEADS]
-        fits = [target for target in self.targets if target.given and " ".join(named).endswith(target.surname)]
-        given = named[: -len(fits[0].surname.split())] if fits else []
-        return bool(given) and all(
-            another_given(token, theirs) for target in fits for theirs in target.given for token in given
-        )
+    def _is_anothers(self, reading: Reading, mention: Mention) -> bool:
+        """Whether a mention is another person's name: the surname of a target, with given names that are not the target's."""
+        named = reading.tokens[mention.start : mention.end]
+        if any(list(target.tokens) == named for target in self.targets if target.given):
+            return reading.tokens[mention.end : mention.end + 1] in (["junior"], ["senior"])
+        surnames = {target.surname: target for target in self.targets if target.given}
+        target = next((surnames[name] for name in surnames if " ".join(named).endswith(name)), None)
+        if target is None:
+            return False
+        given = named[: -len(target.surname.split())]
+        place = mention.start
+        while place > 0 and reading.cased[place - 1][:1].isupper() and reading.gaps[place] in (" ", ". ", "-", "."):
+            place -= 1
+            given.insert(0, reading.tokens[place])
+        given = [token for token in given if token not in HEADS | PARTICLES and token[:5] not in self.asked]
+        fits = [theirs for theirs in surnames.values() if theirs.surname == target.surname]
+        return bool(given) and not any(same_given(given[-1], theirs.given[-1]) or same_given(given[0], theirs.given[0]) for theirs in fits)
 
     # -- words
 
@@ -457,8 +495,9 @@ def _tones_of(targets: Sequence[Target]) -> dict[str, set[str]]:
 def _text_behind(reading: Reading, mention: Mention) -> str:
     """The text right behind a mention, with the ending of its last word."""
     text = _text_between(reading, mention.end - 1, mention.end + 8)
-    last = reading.tokens[mention.end - 1]
-    return text[len(last) :] if text.casefold().startswith(last) else text[len(reading.cased[mention.end - 1]) :]
+    word, token = reading.cased[mention.end - 1], reading.tokens[mention.end - 1]
+    stem = len(commonprefix([word.casefold(), token])) if "가" <= word[-1:] <= "힣" else len(word)
+    return text[stem:]
 
 
 def _text_between(reading: Reading, start: int, end: int) -> str:

@@ -166,6 +166,7 @@ class Numbers:
         self.cues = cues(language)
         self.year = any(goal.year for goal in goals)
         self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
+        self.rough = self.rough or any(ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals)
         self.asked = {value for one in find_numbers(asked, language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(asked).tokens)
         long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
@@ -180,6 +181,8 @@ class Numbers:
             return unreadable(NO_NUMBER, "perhaps a number in words" if is_unread else "")
         numbers = [number for number in numbers if not self._refused(text, number)] or numbers
 
+        if "=" not in text and len(_SUM.findall(text)) and len(numbers) > 1 and self._unknown(text) == 0:
+            return incorrect(f"'{text[:60]}' is not worked out", "a sum that is not worked out")
         answer, is_firm = self._chosen(text, said, numbers)
         state = self._state(answer)
         shown = f"'{_shown(text, answer)}'"
@@ -187,8 +190,8 @@ class Numbers:
         if self._denied(text, answer):
             return incorrect(f"{shown} is denied")
         if answer.bound and not _BOUND_ASKED.search(self.question):
-            if self.rough and self._in_range(text, answer, numbers):
-                return correct(f"{shown} begins a range that holds the target", "a range")
+            if self.rough and self._in_range(answer, numbers):
+                return correct(f"{shown} is in a range that holds the target", "a range")
             return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_right else "")
         if state == "unsure":
             return incorrect(f"{shown} is not the target", f"{shown} may be the target, rounded or in another form")
@@ -196,6 +199,8 @@ class Numbers:
         doubt = "" if is_firm or states <= {state} or "right" not in states else "several numbers"
         if is_right:
             return correct(f"{shown} is the target number", doubt)
+        if answer.word and self.language != "en":
+            doubt = doubt or "a number in words"
         return incorrect(f"{shown} is another number", doubt)
 
     # -- which number is the answer -------------------------------------------------------------------------------------
@@ -236,10 +241,10 @@ class Numbers:
         if is_alone and not _SUM.search(text[start:stop]):
             return first, True
         start, stop = holding[-1][0]
-        if _CONCLUDES.search(text[start:stop]):
+        if _CONCLUDES.search(text[start:stop]) or _SUM.search(text):
             equals = text.rfind("=", start, stop)
             behind = [number for number in holding[-1][1] if number.start > equals]
-            return (behind or holding[-1][1])[0], True
+            return (behind or holding[-1][1])[0], _CONCLUDES.search(text[start:stop]) is not None
         counting = [number for number in numbers if self._counts(text, number)]
         if counting:
             is_plain = counting[0] is first and not self._unknown(text[: first.start])
@@ -250,18 +255,16 @@ class Numbers:
         """Whether a negation stands before a number in its clause, or behind it where the language denies so."""
         start = max((mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0)
         before = text[max(start, number.start - 30) : number.start]
-        if self.cues.denies(read(before).tokens, before):
+        if self.cues.denies(read(before).tokens, before) or before.rstrip().endswith(("≠", "!=")):
             return True
         stop = next((mark.start() for mark in _CLAUSE.finditer(text, number.end)), len(text))
         behind = re.split('["(（]', text[number.end : min(stop, number.end + 12)])[0]
         return anywhere("negation", behind) or _WRONG_BEHIND.match(text, number.end) is not None
 
-    def _in_range(self, text: str, low: Number, numbers: Sequence[Number]) -> bool:
-        """Whether a number begins a range that holds a target."""
-        behind = [number for number in numbers if number.bound and number.start >= low.end]
-        if not behind:
-            return False
-        return any(low.value <= goal.value <= behind[0].value for goal in self.goals)
+    def _in_range(self, answer: Number, numbers: Sequence[Number]) -> bool:
+        """Whether a number is an end of a range that holds a target."""
+        ends = [number.value for number in numbers if number.bound]
+        return len(ends) == 2 and any(min(ends) <= goal.value <= max(ends) for goal in self.goals)
 
     def _refused(self, text: str, one: Number) -> bool:
         """Whether another number is set against this one: "not 365 but", "instead of 365", "365ではなく"."""

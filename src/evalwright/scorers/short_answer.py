@@ -6,6 +6,7 @@ undecided. docs/scorers.md#short-answer explains the rules on one page.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
@@ -66,6 +67,7 @@ def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
     found = found._replace(text=_without_question(found.text, plain(sample.input)))
     if not found.text:
         return not_attempted("the answer only repeats the question")
+    found = _with_option_text(found)
     whole = _bare(found.text)
     if not found.after and any(whole == _bare(plain(target)) for target in sample.targets):
         return correct(f"'{whole[:60]}' is a target as written")
@@ -145,6 +147,15 @@ def _without_question(text: str, question: str) -> str:
         return text
     rest = f"{text[:place]} {text[place + len(asked) :]}".strip(" .:\n\"'")
     return rest if any(token not in _INTRODUCING for token in read(rest).tokens) else ""
+
+
+def _with_option_text(found: Said) -> Said:
+    """The text of an option that the model made up itself and answers with: "a. Toba b. Poso. Answer: a"."""
+    letter = found.text.strip(" .()").casefold()
+    if not found.marked or len(letter) != 1 or not found.before:
+        return found
+    option = re.search(rf"(?:^|\s){re.escape(letter)}[.)] *(.+?)(?=\s+[a-e][.)]|\n|$)", found.before, re.IGNORECASE)
+    return found._replace(text=option[1], before="") if option else found
 
 
 def _bare(text: str) -> str:
