@@ -7,11 +7,13 @@ the text gives it as its answer is decided in `names.py`.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from evalwright.scorers.text.cues import labels, words
@@ -89,7 +91,19 @@ def read(text: str) -> Reading:
     return (_kept_reading if len(text) <= _MOST_KEPT else _kept_long_reading)(text)
 
 
+def _simplified() -> dict[int, str]:
+    """Traditional and Japanese characters to simplified ones."""
+    table = tomllib.loads((Path(__file__).parent / "text" / "han.toml").read_text(encoding="utf-8"))["characters"]
+    return dict(zip(map(ord, table["from"].strip()), table["to"].strip(), strict=True))
+
+
+_SIMPLIFIED = _simplified() | {ord("ब"): "व"}
+_NASAL = re.compile("[नमञणङ]्(?=[क-ह])")
+"""Hindi writes a nasal before a consonant with a sign or with a letter."""
+
+
 def _reading(text: str) -> Reading:
+    text = text if text.isascii() else _NASAL.sub("ं", text.translate(_SIMPLIFIED))
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
     tokens = [
@@ -217,7 +231,10 @@ def aligned(reading: Reading, targets: Sequence[Target], inflected: bool = False
 
 
 def _ends(token: str, word: str) -> bool:
-    return token.startswith(word) and len(token) <= len(word) + 3
+    """Whether a word is another with an ending, in place of its last letter too ("Kiven", "Marii"), or with an Arabic prefix."""
+    if token[:1] in "بولفك" and token[1:] == word:
+        return True
+    return token.startswith(word[:-1]) and len(token) <= len(word) + 3
 
 
 @lru_cache(maxsize=4096)

@@ -57,11 +57,15 @@ _ITEMS = re.compile(
     r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?"
 )
 _LISTED = re.compile(r"[,;/、，\n]|(?:^|\s)(?:\(?[A-Ea-e\d][.)])\s|\s(?:and|und|et|y|and/or)\s")
+_MARKED = re.compile(r"(?:^|\s)\(?[A-Ea-e\d][.)]\s")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _USED_TO_BE = re.compile(
     r"\b(?:used to be|once was|was once|was formerly|formerly)\b|以前|曾经|曾經|かつて|예전|이전에|한때", re.IGNORECASE
 )
 _NAMELY = re.compile(r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉")
+_CONNECTIVE = re.compile("(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)")
+"""Where a clause ends in scripts that set no comma there."""
+_DEPENDS = re.compile(r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于", re.IGNORECASE)
 _THOUGH = re.compile("지만$")
 """How a Korean clause ends that the next one opposes."""
 _ASIDE_BEHIND = re.compile(pattern("aside_behind"))
@@ -129,6 +133,8 @@ class Names:
         if self._lists_candidates(said.text):
             return incorrect(f"'{shortened(said.text)}' lists several", "the target is one of several")
         verdict = self._judge_sentences(said)
+        if verdict.label == "correct" and _DEPENDS.match(said.text):
+            return incorrect(f"{verdict.why}, and it depends", "it depends")
         if verdict.label == "correct" and said.marked and not verdict.unsure:
             later = said.after
             if last_revision(later) or any(self._sentence(part).kind is Kind.REFUSES for part in lines(later)[:3]):
@@ -150,12 +156,14 @@ class Names:
         """Whether a text is nothing but a list of bare names, one of them a target: "Paris; Lyon", "1. Paris 2. Lyon"."""
         if len(text) > 300:
             return False
+        if _MARKED.search(text, 1) and not _MARKED.match(text):
+            return False  # "Lincoln", and the other options of a list that a model goes on with
         parts = [part.strip(" .") for part in _LISTED.split(text) if any(map(str.isalpha, part))]
         if len(parts) < 2 or not all(self._is_bare(part) for part in parts):
             return False
         targets = sum(self.is_target(part) for part in parts)
-        is_place = len(parts) == 2 and "," in text or self.is_person
-        return 0 < targets < len(parts) and not is_place
+        is_pair = len(parts) == 2 and ("," in text or self.is_person)
+        return 0 < targets < len(parts) and not is_pair
 
     def _things(self, text: str) -> list[str]:
         parts = (" ".join(self._read(part).tokens) for part in _ITEMS.split(text))
@@ -210,6 +218,7 @@ class Names:
     # -- one sentence
 
     def _sentence(self, text: str) -> Sentence:
+        text = _CONNECTIVE.sub(", ", text)
         if self.is_target(text):
             return Sentence(Kind.GIVES, f"'{shortened(text)}' is a target", firm=True)
         if "?" in without_tag(text):
@@ -316,24 +325,29 @@ class Names:
         return len(tokens) <= end + 3 and bool(self._content(tokens[end + 1 :]))
 
     def _earlier_answer(self, reading: Reading, mention: Mention, clause: int) -> bool:
-        """Whether a clause before the target's gives another answer."""
+        """Whether a clause before the target's gives another answer: it takes up the question, or opens with a bare name."""
         tokens = reading.tokens
         restart = max((at + 1 for at in range(mention.start) if tokens[at] in self.restarts), default=0)
         if not clause or restart > 0 and restart >= clause - 1:
             return False
         if _NAMELY.search(_text_between(reading, clause, mention.start)):
             return False
-        earlier = reading.tokens[restart:clause]
+        bracketed = _bracketed(reading)
+        places = [at for at in range(restart, clause) if not bracketed[at]]
+        earlier = [tokens[at] for at in places]
         if script_of(reading.text) in CASED and not self.is_common_noun:
-            others = self._names(reading, restart, clause)
+            others = [name for at in places for name in self._names(reading, at, at + 1)]
         else:
             others = [token for token in self._content(earlier) if not token.isdecimal()]
-        if not others:
+        is_cased = script_of(reading.text) in CASED
+        answers = self._takes_up(earlier) or (is_cased and self._shared(earlier)) or self._opening(reading.text)
+        if not others or not answers:
             return False
         last = reading.clause(mention.start, mention.end)[1]
-        if not self.is_person and last - clause <= mention.end - mention.start and reading.gaps[clause].strip() == ",":
+        is_alone = last - clause <= mention.end - mention.start
+        if not self.is_person and is_alone and reading.gaps[clause].strip() == ",":
             return False  # "Paris, France"
-        mine = self._shared(tokens[clause : reading.clause(mention.start, mention.end)[1]])
+        mine = self._shared(tokens[clause:last])
         return not mine - self._shared(earlier)
 
     def denied(self, reading: Reading, mention: Mention) -> bool:
@@ -472,6 +486,17 @@ class Names:
                 continue
             names.append(word)
         return names
+
+
+def _bracketed(reading: Reading) -> list[bool]:
+    """For each word whether it stands in brackets."""
+    inside = False
+    places = []
+    for gap in reading.gaps[: len(reading.tokens)]:
+        last = max(gap.rfind("("), gap.rfind("（")), max(gap.rfind(")"), gap.rfind("）"))
+        inside = last[0] > last[1] if max(last) >= 0 else inside
+        places.append(inside)
+    return places
 
 
 def _toned(word: str) -> str:

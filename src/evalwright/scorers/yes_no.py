@@ -56,7 +56,7 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
         return unreadable("no yes or no")
     question = _WHETHER.sub(" ", question[:600])
     asked = read(plain(question)).tokens
-    sides = [_explicit(part, language) or _echo(part, language) for part in parts]
+    sides = [_explicit(part, language) or _echo(part, language) or _echo(_clause(part), language) for part in parts]
     if sides[0] and "?" not in parts[0]:
         is_negative = cues(language).denies(asked, question)
         is_affirmed = sides[0] == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])

@@ -213,6 +213,7 @@ def _concluding(text: str) -> str:
     if len(parts) < 2:
         return ""
     opened = fold(parts[-1][:80].casefold()).replace(",", " ").split()[:3]
+    opened = opened[:3] if opened[:1] == ["the"] else opened[:2] if opened[:1] == ["and"] else opened[:1]
     if not words("sure").isdisjoint(opened) or opening("sure", parts[-1].lstrip()):
         return parts[-1]
     return ""
