@@ -310,12 +310,13 @@ def _answering(
         start = max(edge for edge in edges if edge <= date.start)
         end = min((edge for edge in edges if edge >= date.end), default=len(text))
         tokens = read(text[start : date.start] + " " + text[date.end : end]).tokens
-        shared.append(len({_stem(token) for token in tokens} & asked))
+        shared.append({_stem(token) for token in tokens} & asked)
         is_alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
     if is_alone[0] and not _CLAUSE.search(text, 0, dates[0].start):
         return dates[0], True
-    best = shared.index(max(shared))
-    return dates[best], shared.count(shared[best]) == 1
+    best = max(range(len(dates)), key=lambda place: (len(shared[place]), -place))
+    others = [words for place, words in enumerate(shared) if place != best]
+    return dates[best], all(words < shared[best] for words in others)
 
 
 def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:

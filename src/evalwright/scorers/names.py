@@ -60,11 +60,14 @@ _LISTED = re.compile(r"[,;/、，\n]|(?:^|\s)(?:\(?[A-Ea-e\d][.)])\s|\s(?:and|un
 _MARKED = re.compile(r"(?:^|\s)\(?[A-Ea-e\d][.)]\s")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _USED_TO_BE = re.compile(
-    r"\b(?:used to be|once was|was once|was formerly|formerly)\b|以前|曾经|曾經|かつて|예전|이전에|한때", re.IGNORECASE
+    r"\b(?:used to be|once was|was once|was formerly|formerly|früher|ehemals|autrefois|jadis|antiguamente|un tempo|antigamente"
+    r"|раньше|когда-то|kiedyś|eskiden|dulu|từng|dati)\b|以前|曾|かつて|예전|이전에|한때",
+    re.IGNORECASE,
 )
 _NAMELY = re.compile(r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉")
 _CONNECTIVE = re.compile("(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)")
 """Where a clause ends in scripts that set no comma there."""
+_NO_DOUBT = re.compile(r"\b(?:without|beyond|(?:there(?:'s| is) |I have )?(?:no|little)) (?:a )?(?:doubt|question)(?: that)?\b", re.IGNORECASE)
 _DEPENDS = re.compile(r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于", re.IGNORECASE)
 _THOUGH = re.compile("지만$")
 """How a Korean clause ends that the next one opposes."""
@@ -218,7 +221,7 @@ class Names:
     # -- one sentence
 
     def _sentence(self, text: str) -> Sentence:
-        text = _CONNECTIVE.sub(", ", text)
+        text = _NO_DOUBT.sub(" ", _CONNECTIVE.sub(", ", text))
         if self.is_target(text):
             return Sentence(Kind.GIVES, f"'{shortened(text)}' is a target", firm=True)
         if "?" in without_tag(text):
@@ -347,8 +350,11 @@ class Names:
         is_alone = last - clause <= mention.end - mention.start
         if not self.is_person and is_alone and reading.gaps[clause].strip() == ",":
             return False  # "Paris, France"
+        if _USED_TO_BE.search(_text_between(reading, restart, clause)):
+            return False
         mine = self._shared(tokens[clause:last])
-        return not mine - self._shared(earlier)
+        is_spaceless = script_of(reading.text) in BARE_CHARS
+        return is_spaceless or not mine - self._shared(earlier)
 
     def denied(self, reading: Reading, mention: Mention) -> bool:
         """Whether a negation stands before a mention in its clause, or right after it."""

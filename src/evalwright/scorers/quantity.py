@@ -192,7 +192,8 @@ class Numbers:
         if answer.bound and not _BOUND_ASKED.search(self.question):
             if self.rough and self._in_range(answer, numbers):
                 return correct(f"{shown} is in a range that holds the target", "a range")
-            return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_right else "")
+            is_cut = answer.word or answer.unit is not None
+            return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_right or is_cut else "")
         if state == "unsure":
             return incorrect(f"{shown} is not the target", f"{shown} may be the target, rounded or in another form")
         states = {self._state(number) for number in numbers}

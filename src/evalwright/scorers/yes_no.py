@@ -104,7 +104,9 @@ def _taken_up_side(text: str, asked: list[str], language: str) -> str:
     """What a sentence with most of the question's words says: no where it denies, else yes."""
     about = {token[:5] for token in asked if token not in FUNCTION}
     tokens = [token for token in read(text).tokens if token]
-    if len(about & {token[:5] for token in tokens}) * 2 < max(len(about), 1):
+    own_words = {token[:5] for token in tokens if token not in FUNCTION and not cues(language).denies([token], token)}
+    is_about = len(about & own_words) * 2 >= max(len(about), 1) or (own_words and own_words <= about)
+    if not is_about:
         return ""
     return "no" if cues(language).denies(tokens, text) else "yes"
 
