@@ -352,7 +352,7 @@ def _with_given_names(
         first -= 1
     left_out = HEADS | PARTICLES
     own = [token for token in reading.tokens[first:start] if token not in left_out and token[:5] not in asked]
-    after = end < len(reading.tokens) and _is_name_word(reading, end) and _touch(reading, end - 1)
+    after = end < len(reading.tokens) and reading.cased[end][:1].isupper() and _touch(reading, end - 1)
     before = reading.cased[start - 1] if start else ""
     if whole == target.surname and before.istitle() and len(before) > 2 and before.casefold() in PARTICLES:
         return start, False  # "Van Morrison" is not Toni Morrison
@@ -388,7 +388,7 @@ def another_given(one: str, other: str) -> bool:
 
 def _is_name_word(reading: Reading, place: int) -> bool:
     word, token = reading.cased[place], reading.tokens[place]
-    if place == 0 and len(token) > 1 and token in FUNCTION:
+    if place == 0 and token in FUNCTION and "." not in reading.gaps[1]:
         return False
     return word[:1].isupper() or (token in PARTICLES and place > 0 and reading.cased[place - 1][:1].isupper())
 

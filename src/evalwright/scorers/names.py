@@ -67,6 +67,7 @@ _USED_TO_BE = re.compile(
 _NAMELY = re.compile(r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉")
 _CONNECTIVE = re.compile("(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)")
 """Where a clause ends in scripts that set no comma there."""
+_ADVERB = re.compile(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
 _NO_DOUBT = re.compile(r"\b(?:without|beyond|(?:there(?:'s| is) |I have )?(?:no|little)) (?:a )?(?:doubt|question)(?: that)?\b", re.IGNORECASE)
 _DEPENDS = re.compile(r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于", re.IGNORECASE)
 _THOUGH = re.compile("지만$")
@@ -288,6 +289,8 @@ class Names:
             return "something is said to be wrong"
         if self._owns(reading, mention):
             return "something of the target's"
+        if self._is_compound(reading, mention):
+            return "the target in a longer name"
         if self._earlier_answer(reading, mention, first):
             return "something else is given first"
         return ""
@@ -297,6 +300,8 @@ class Names:
         first, last = reading.clause(mention.start, mention.end)
         if first and last - first <= mention.end - mention.start and self._names(reading, 0, first):
             return "the target behind another name"
+        if first and self._takes_up(reading.tokens[:first]) and not self._shared(reading.tokens[first:last]):
+            return "another clause says more of the question"
         if not mention.sure and not self.is_person:
             return "the target in a longer name"
         return ""
@@ -326,6 +331,17 @@ class Names:
         if self._names(reading, end + 1, end + 4):
             return True
         return len(tokens) <= end + 3 and bool(self._content(tokens[end + 1 :]))
+
+    def _is_compound(self, reading: Reading, mention: Mention) -> bool:
+        """Whether a bare answer is a longer noun or name: "heavy water", "New Guinea"."""
+        before = self._content(reading.tokens[: mention.start])
+        if not before or mention.end < len(reading.tokens) or len(reading.tokens) > MAX_BARE_WORDS:
+            return False
+        if self.is_person or script_of(reading.text) not in CASED or reading.gaps[mention.start] not in (" ", "-"):
+            return False
+        return reading.tokens[mention.start - 1] in before and ARTICLES.issuperset(
+            token for token in reading.tokens[: mention.start] if token not in before
+        )
 
     def _earlier_answer(self, reading: Reading, mention: Mention, clause: int) -> bool:
         """Whether a clause before the target's gives another answer: it takes up the question, or opens with a bare name."""
@@ -405,7 +421,8 @@ class Names:
         while place > 0 and reading.cased[place - 1][:1].isupper() and reading.gaps[place] in (" ", ". ", "-", "."):
             place -= 1
             given.insert(0, reading.tokens[place])
-        given = [token for token in given if token not in HEADS | PARTICLES and token[:5] not in self.asked]
+        given = [token for token in given if token not in HEADS and token[:5] not in self.asked]
+        given = [token for token in given if token not in PARTICLES] or given
         fits = [theirs for theirs in surnames.values() if theirs.surname == target.surname]
         return bool(given) and not any(same_given(given[-1], theirs.given[-1]) or same_given(given[0], theirs.given[0]) for theirs in fits)
 
@@ -456,7 +473,8 @@ class Names:
         small = FUNCTION - ARTICLES
         skipped = next((at for at, token in enumerate(tokens) if token not in small or at > 3), 0)
         name = " ".join(pieces[skipped:]) if skipped and len(pieces) == len(tokens) else opening.strip()
-        return name if self._is_bare(name) and not self.cues.denies(tokens, opening) else ""
+        is_adverb = _ADVERB.fullmatch(name) is not None
+        return name if self._is_bare(name) and not is_adverb and not self.cues.denies(tokens, opening) else ""
 
     def _is_bare(self, text: str) -> bool:
         """Whether a text is nothing but a name, or a short noun where the targets are such."""
@@ -487,7 +505,7 @@ class Names:
                 continue
             beside = reading.cased[place + 1][:1] if place + 1 < len(reading.cased) else ""
             if place == 0 and not (beside and (beside.isupper() or reading.tokens[1] in FUNCTION)):
-                continue
+                continue  # a sentence begins with a capital
             if self.denied(reading, Mention(place, place + 1, True)):
                 continue
             names.append(word)

@@ -27,6 +27,7 @@ _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。�
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
+_ONCE = pattern("once")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
 _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
@@ -193,7 +194,8 @@ class Numbers:
             if self.rough and self._in_range(answer, numbers):
                 return correct(f"{shown} is in a range that holds the target", "a range")
             is_cut = answer.word or answer.unit is not None
-            return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_right or is_cut else "")
+            is_open = is_right or is_cut or any(self._state(number) == "right" for number in numbers)
+            return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_open else "")
         if state == "unsure":
             return incorrect(f"{shown} is not the target", f"{shown} may be the target, rounded or in another form")
         states = {self._state(number) for number in numbers}
@@ -270,6 +272,8 @@ class Numbers:
     def _refused(self, text: str, one: Number) -> bool:
         """Whether another number is set against this one: "not 365 but", "instead of 365", "365ではなく"."""
         before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
+        if _ONCE.search(before):
+            return True
         return _SET_AGAINST.search(before) is not None or _SET_AGAINST_BEHIND.match(text, one.end) is not None
 
     def _counts(self, text: str, one: Number) -> bool:

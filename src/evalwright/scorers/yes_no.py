@@ -70,6 +70,9 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     restated = _restated_side(parts, asked, language)
     if restated:
         return _against(target, restated, "" if len(parts) == 1 else "no explicit yes or no")
+    known = set(read(text).tokens)
+    if len(known) <= 3 and known & words("yes", language) and known & words("no", language):
+        return incorrect("says yes and no", "both yes and no")
     later = [side for side in sides if side] or [_sign(text, language)]
     if later[-1]:
         return _against(target, later[-1], "a yes or no within the text")
