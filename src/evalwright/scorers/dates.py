@@ -322,7 +322,8 @@ def _answering(
 def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
     """A date with its numbers in words: only what is right can be seen of it."""
     tokens = [token.casefold() for token in Words(text).tokens]
-    numbers = {int(number.value) for number in find_numbers(text, language) if number.value == int(number.value)}
+    whole = (number for number in find_numbers(text, language) if number.value == int(number.value))
+    numbers = {int(number.value) for number in whole if not number.bound}
     named = {MONTHS[token] for token in tokens if token in MONTHS}
     for target in targets:
         if (

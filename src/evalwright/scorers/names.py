@@ -410,9 +410,9 @@ class Names:
     def _is_anothers(self, reading: Reading, mention: Mention) -> bool:
         """Whether a mention is another person's name: the surname of a target, with given names that are not the target's."""
         named = reading.tokens[mention.start : mention.end]
-        if any(list(target.tokens) == named for target in self.targets if target.given):
-            return reading.tokens[mention.end : mention.end + 1] in (["junior"], ["senior"])
         surnames = {target.surname: target for target in self.targets if target.given}
+        if " ".join(named) in self.forms and " ".join(named) not in surnames:
+            return reading.tokens[mention.end : mention.end + 1] in (["junior"], ["senior"])
         target = next((surnames[name] for name in surnames if " ".join(named).endswith(name)), None)
         if target is None:
             return False

@@ -21,7 +21,7 @@ from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.cues import anywhere, words
-from evalwright.scorers.text.declining import NO_INFORMATION, declines
+from evalwright.scorers.text.declining import NO_INFORMATION, declines, speaks_of_text
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
@@ -29,6 +29,7 @@ from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, unreadable
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
+YEAR_ENDINGS = ("年", "년")
 PARTS = ("full", "surname", "given", "any")
 _NOTHING = frozenset(("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced"))
 _INTRODUCING = frozenset(("i", "was", "am", "asked", "the", "question", "is", "you", "your", "q"))
@@ -96,7 +97,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
         return lambda found: _unless_declined(found, judge_yes_no(found, side, question, language)), symbols
     dates = _dates(targets) if kind in ("date", "") else ()
     if dates and (
-        kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
+        kind == "date"
+        or max(date.parts for date in dates) > 1
+        or asks_for_date(question, language)
+        or targets[0].strip().endswith(YEAR_ENDINGS)
     ):
         return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
     if not kind and targets and all(map(is_time, targets)):
@@ -134,7 +138,7 @@ def _phrases(found: Said, names: Names) -> Verdict:
     if mentions(read(found.text), names.targets):
         return correct("one of the expected phrases")
     declined = declines(found.text)
-    if declined and declined.kind == NO_INFORMATION:
+    if declined and declined.kind == NO_INFORMATION and speaks_of_text(declined):
         return correct(f"says that there is no answer: {declined}", "in other words than the target")
     return _declining(found) or incorrect("none of the expected phrases in the answer")
 
@@ -176,7 +180,7 @@ def _unless_declined(found: Said, verdict: Verdict) -> Verdict:
     declined = _declining(found)
     if declined is None:
         return verdict
-    if verdict.label == "correct":
+    if verdict.label == "correct" and not verdict.unsure:
         return verdict._replace(unsure=f"{declined.why}, beside an answer")
     return declined
 

@@ -96,8 +96,12 @@ def _sign(text: str, language: str) -> str:
     tokens = [token for token in read(text).tokens if token]
     for place in range(len(tokens) - 1, -1, -1):
         token = tokens[place]
-        if token in no - yes:
+        if tokens[place + 1 : place + 2] and tokens[place + 1] in _NO_ANSWER:
+            continue
+        if token in no - yes or opening("no", token) == token:
             return "no"
+        if opening("yes", token) == token:
+            return "yes"
         if token in yes - no and token not in FUNCTION:
             return "no" if not negations.isdisjoint(tokens[max(0, place - 2) : place]) else "yes"
     return ""
