@@ -247,13 +247,19 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--judge", help="a model that reads what the rules are unsure of")
     parser.add_argument("--kind", action="append", help="only answers of this kind")
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="show N answers that are read wrongly")
+    parser.add_argument(
+        "--show", type=int, default=0, metavar="N", help="show N answers that are read wrongly"
+    )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
 
-    lines = [line for file in arguments.files for line in file.read_text("utf-8").splitlines() if line.strip()]
+    lines = [
+        line for file in arguments.files for line in file.read_text("utf-8").splitlines() if line.strip()
+    ]
     rows = [json.loads(line) for line in lines]
-    answers = [read_row(row, place) for place, row in enumerate(rows) if row.get("kind") not in NOT_SCORED_HERE]
+    answers = [
+        read_row(row, place) for place, row in enumerate(rows) if row.get("kind") not in NOT_SCORED_HERE
+    ]
     answers = [answer for answer in answers if not arguments.kind or answer.kind in arguments.kind]
     clear = [answer for answer in answers if answer.label not in UNCLEAR]
     readings = [read_by_rules(answer) for answer in clear]

@@ -110,7 +110,7 @@ QUESTION = "Is 91 a prime number?"
         ("no", "Yes and no", UNSURE_INCORRECT),
         ("no", "Yes or no", UNSURE_INCORRECT),
         ("no", "Yesterday", "unreadable?"),
-        ("no", "No one can say that", UNSURE_CORRECT),
+        ("no", "No one can say that", "unreadable?"),
         ("no", "There is no doubt: it is prime.", INCORRECT),
         ("no", "91 = 7 × 13.", UNSURE_INCORRECT),
         ("no", "I don't know", NOT_ATTEMPTED),

@@ -47,7 +47,9 @@ def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
     rivals = [other for _, other in times[1:] if wanted.isdisjoint(other) == is_target]
     if not is_target:
         return incorrect("another time", "several times" if rivals else "")
-    is_written = any(readings[0] == minutes and not any(map(str.isalpha, target)) for minutes, target in right)
+    is_written = any(
+        readings[0] == minutes and not any(map(str.isalpha, target)) for minutes, target in right
+    )
     if not is_written and len(readings) > 1:
         return correct("the target time", "morning or afternoon")
     return correct("the target time", "several times" if rivals else "")

@@ -62,7 +62,15 @@ _FORMS = tuple(
 _YEAR = re.compile(
     rf"(?<![{_LETTERS}\d_.,:/-])(?:(?P<y>[12]\d{{3}})(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))"
 )
-_ERA_BEGINS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "民國": 1911, "民国": 1911}
+_ERA_BEGINS = {
+    "明治": 1867,
+    "大正": 1911,
+    "昭和": 1925,
+    "平成": 1988,
+    "令和": 2018,
+    "民國": 1911,
+    "民国": 1911,
+}
 """The year before the first of an era."""
 _HAN = "〇零一二三四五六七八九十"
 _SPELLED = re.compile(
@@ -143,7 +151,9 @@ def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
         if era is None:
             year_or_day = characters(number)
         else:
-            year_or_day = _ERA_BEGINS[era] + (1 if number == "元" else int(number) if number.isdecimal() else characters(number))
+            year_or_day = _ERA_BEGINS[era] + (
+                1 if number == "元" else int(number) if number.isdecimal() else characters(number)
+            )
         pieces += [text[old_end : match.start()], str(year_or_day)]
         length += len(pieces[-2]) + len(pieces[-1])
         old_end = match.end()
@@ -242,7 +252,11 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     dates = find_dates(Words(text))
     if not dates:
         return _spelled(text, targets, language)
-    asked = {_stem(token) for token in read(plain(question[:2000])).tokens if token not in FUNCTION and len(token) > 2}
+    asked = {
+        _stem(token)
+        for token in read(plain(question[:2000])).tokens
+        if token not in FUNCTION and len(token) > 2
+    }
     date, is_firm = _answering(dates, said, asked, targets)
     shown = f"'{text[date.start : date.end]}'"
     around = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
@@ -253,7 +267,9 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
         return incorrect(f"{shown} is before Christ")
     if is_target and BOUND.search(around):
         return incorrect(f"{shown} is a bound", "a bound")
-    if cues(language).offers(fold(around).split()[-3:], around[-4:]) or _is_alternative(text, date, dates, language):
+    if cues(language).offers(fold(around).split()[-3:], around[-4:]) or _is_alternative(
+        text, date, dates, language
+    ):
         return incorrect(f"{shown} is one of several", "one of several days" if is_target else "")
     rivals = [other for other in dates if other is not date and _covers(other, targets) != is_target]
     if is_target:
@@ -295,7 +311,10 @@ def _answering(
     needed = [
         date
         for date in dates
-        if any(all(part or not wanted for part, wanted in zip(date.readings[0], target, strict=True)) for target in targets)
+        if any(
+            all(part or not wanted for part, wanted in zip(date.readings[0], target, strict=True))
+            for target in targets
+        )
     ]
     dates = needed or dates
     if len({date.readings for date in dates}) == 1:

@@ -93,17 +93,17 @@ def read(text: str) -> Reading:
 
 def _simplified() -> dict[int, str]:
     """Traditional and Japanese characters to simplified ones."""
-    table = tomllib.loads((Path(__file__).parent / "text" / "han.toml").read_text(encoding="utf-8"))["characters"]
+    table = tomllib.loads((Path(__file__).parent / "text" / "han.toml").read_text(encoding="utf-8"))[
+        "characters"
+    ]
     return dict(zip(map(ord, table["from"].strip()), table["to"].strip(), strict=True))
 
 
 _SIMPLIFIED = _simplified() | {ord("ब"): "व"}
-_NASAL = re.compile("[नमञणङ]्(?=[क-ह])")
-"""Hindi writes a nasal before a consonant with a sign or with a letter."""
 
 
 def _reading(text: str) -> Reading:
-    text = text if text.isascii() else _NASAL.sub("ं", text.translate(_SIMPLIFIED))
+    text = text if text.isascii() else text.translate(_SIMPLIFIED)
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
     tokens = [
@@ -374,15 +374,6 @@ def same_given(one: str, other: str) -> bool:
         long.startswith(short)
         or same_word(one, other)
         or (len(short) <= 4 and len(long) >= len(short) + 2 and long[:2] == short[:2])
-    )
-
-
-def another_given(one: str, other: str) -> bool:
-    """Whether two given names are surely not spellings of one."""
-    return (
-        _sounds(one)[:1] != _sounds(other)[:1]
-        and not {one[0], other[0]} <= set("iejy")
-        and not {one[0], other[0]} <= set("gh")
     )
 
 

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from enum import Enum
-from os.path import commonprefix
 from typing import NamedTuple
 
 from evalwright.scorers.match import (
@@ -49,10 +48,7 @@ ASIDE_REACH_WORDS = 4
 DENIAL_REACH_WORDS = 6
 
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
-_UNTIL = word_set("until till bis hasta jusqu fino ate tot до sampai")
 _PERHAPS = word_set("could might may maybe possibly perhaps")
-_SUPPOSED = word_set("thought think believe believed tempting seem seems seemed say")
-_AND = word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
 _ITEMS = re.compile(
     r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?"
 )
@@ -64,14 +60,18 @@ _USED_TO_BE = re.compile(
     r"|раньше|когда-то|kiedyś|eskiden|dulu|từng|dati)\b|以前|曾|かつて|예전|이전에|한때",
     re.IGNORECASE,
 )
-_NAMELY = re.compile(r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉")
-_CONNECTIVE = re.compile("(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)")
+_NAMELY = re.compile(
+    r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉"
+)
+_CONNECTIVE = re.compile(
+    "(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
+)
 """Where a clause ends in scripts that set no comma there."""
 _ADVERB = re.compile(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
-_NO_DOUBT = re.compile(r"\b(?:without|beyond|(?:there(?:'s| is) |I have )?(?:no|little)) (?:a )?(?:doubt|question)(?: that)?\b", re.IGNORECASE)
-_DEPENDS = re.compile(r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于", re.IGNORECASE)
-_THOUGH = re.compile("지만$")
-"""How a Korean clause ends that the next one opposes."""
+_DEPENDS = re.compile(
+    r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于",
+    re.IGNORECASE,
+)
 _ASIDE_BEHIND = re.compile(pattern("aside_behind"))
 NAMESAKES = tuple(labels("namesake").split("|"))
 
@@ -120,7 +120,9 @@ class Names:
         self.asked = frozenset(token[:5] for token in asked)
         long = (token for token in asked if len(token) > 3 or not (token.isalpha() and token.isascii()))
         self.about = frozenset(token[:5] for token in long if token not in FUNCTION)
-        self.forms = frozenset(form for target in targets for form in (*target.forms, " ".join(target.tokens)))
+        self.forms = frozenset(
+            form for target in targets for form in (*target.forms, " ".join(target.tokens))
+        )
         self.longest_form = max(map(len, self.forms), default=0)
         self.is_common_noun = any(target.text[:1].islower() for target in targets)
         self.restarts = self.cues.turns | words("sure", language)
@@ -141,7 +143,9 @@ class Names:
             return incorrect(f"{verdict.why}, and it depends", "it depends")
         if verdict.label == "correct" and said.marked and not verdict.unsure:
             later = said.after
-            if last_revision(later) or any(self._sentence(part).kind is Kind.REFUSES for part in lines(later)[:3]):
+            if last_revision(later) or any(
+                self._sentence(part).kind is Kind.REFUSES for part in lines(later)[:3]
+            ):
                 return verdict._replace(unsure=f"{verdict.why}, and something else after it")
         return verdict
 
@@ -222,7 +226,7 @@ class Names:
     # -- one sentence
 
     def _sentence(self, text: str) -> Sentence:
-        text = _NO_DOUBT.sub(" ", _CONNECTIVE.sub(", ", text))
+        text = _CONNECTIVE.sub(", ", text)
         if self.is_target(text):
             return Sentence(Kind.GIVES, f"'{shortened(text)}' is a target", firm=True)
         if "?" in without_tag(text):
@@ -273,24 +277,9 @@ class Names:
         first, last = reading.clause(mention.start, mention.end)
         if self._is_alternative(reading, mention, plainly):
             return "the target is one of several"
-        if _THOUGH.search(reading.cased[last - 1]) and self._content(tokens[last:]):
-            return "the next clause opposes the target's"
-        once = next((at for at in range(mention.end, size) if tokens[at] in _UNTIL), size)
-        if self._names(reading, once, size):
-            return "the target was the answer once"
         goes_on = bool(self._shared(tokens[last:]) or self._names(reading, last, size))
         if goes_on and _USED_TO_BE.search(_text_between(reading, first, last)):
             return "the target was the answer once"
-        turn = next((at for at in range(mention.end, size) if tokens[at] in self.cues.turns), size)
-        if not _SUPPOSED.isdisjoint(tokens[first : mention.start]) and self._names(reading, turn, size):
-            return "the target is only supposed"
-        wrong = next((at for at in range(mention.end, size) if tokens[at] in _WRONG), size)
-        if wrong < size and not self._names(reading, mention.end, wrong):
-            return "something is said to be wrong"
-        if self._owns(reading, mention):
-            return "something of the target's"
-        if self._is_compound(reading, mention):
-            return "the target in a longer name"
         if self._earlier_answer(reading, mention, first):
             return "something else is given first"
         return ""
@@ -323,43 +312,24 @@ class Names:
         hedges = [at for at, token in enumerate(tokens) if token in _PERHAPS]
         return len(hedges) > 1 and bool(self._names(reading, mention.end, len(tokens)))
 
-    def _owns(self, reading: Reading, mention: Mention) -> bool:
-        """Whether something of the target's is named and not the target: "Saturn's moon Titan", "Fleming's assistant"."""
-        tokens, end = reading.tokens, mention.end
-        if not self.is_possessor(reading, mention):
-            return False
-        if self._names(reading, end + 1, end + 4):
-            return True
-        return len(tokens) <= end + 3 and bool(self._content(tokens[end + 1 :]))
-
-    def _is_compound(self, reading: Reading, mention: Mention) -> bool:
-        """Whether a bare answer is a longer noun or name: "heavy water", "New Guinea"."""
-        before = self._content(reading.tokens[: mention.start])
-        if not before or mention.end < len(reading.tokens) or len(reading.tokens) > MAX_BARE_WORDS:
-            return False
-        if self.is_person or script_of(reading.text) not in CASED or reading.gaps[mention.start] not in (" ", "-"):
-            return False
-        return reading.tokens[mention.start - 1] in before and ARTICLES.issuperset(
-            token for token in reading.tokens[: mention.start] if token not in before
-        )
-
     def _earlier_answer(self, reading: Reading, mention: Mention, clause: int) -> bool:
         """Whether a clause before the target's gives another answer: it takes up the question, or opens with a bare name."""
         tokens = reading.tokens
         restart = max((at + 1 for at in range(mention.start) if tokens[at] in self.restarts), default=0)
-        if not clause or restart > 0 and restart >= clause - 1:
+        if not clause or (restart > 0 and restart >= clause - 1):
             return False
         if _NAMELY.search(_text_between(reading, clause, mention.start)):
             return False
-        bracketed = _bracketed(reading)
-        places = [at for at in range(restart, clause) if not bracketed[at]]
+        places = range(restart, clause)
         earlier = [tokens[at] for at in places]
         if script_of(reading.text) in CASED and not self.is_common_noun:
             others = [name for at in places for name in self._names(reading, at, at + 1)]
         else:
             others = [token for token in self._content(earlier) if not token.isdecimal()]
         is_cased = script_of(reading.text) in CASED
-        answers = self._takes_up(earlier) or (is_cased and self._shared(earlier)) or self._opening(reading.text)
+        answers = (
+            self._takes_up(earlier) or (is_cased and self._shared(earlier)) or self._opening(reading.text)
+        )
         if not others or not answers:
             return False
         last = reading.clause(mention.start, mention.end)[1]
@@ -418,13 +388,20 @@ class Names:
             return False
         given = named[: -len(target.surname.split())]
         place = mention.start
-        while place > 0 and reading.cased[place - 1][:1].isupper() and reading.gaps[place] in (" ", ". ", "-", "."):
+        while (
+            place > 0
+            and reading.cased[place - 1][:1].isupper()
+            and reading.gaps[place] in (" ", ". ", "-", ".")
+        ):
             place -= 1
             given.insert(0, reading.tokens[place])
         given = [token for token in given if token not in HEADS and token[:5] not in self.asked]
         given = [token for token in given if token not in PARTICLES] or given
         fits = [theirs for theirs in surnames.values() if theirs.surname == target.surname]
-        return bool(given) and not any(same_given(given[-1], theirs.given[-1]) or same_given(given[0], theirs.given[0]) for theirs in fits)
+        return bool(given) and not any(
+            same_given(given[-1], theirs.given[-1]) or same_given(given[0], theirs.given[0])
+            for theirs in fits
+        )
 
     # -- words
 
@@ -446,7 +423,9 @@ class Names:
         if not self.tones:
             return reading
         tokens = [
-            token if word.isascii() or _toned(word) in self.tones.get(token, (_toned(word),)) else _toned(word)
+            token
+            if word.isascii() or _toned(word) in self.tones.get(token, (_toned(word),))
+            else _toned(word)
             for word, token in zip(reading.cased, reading.tokens, strict=True)
         ]
         return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
@@ -512,17 +491,6 @@ class Names:
         return names
 
 
-def _bracketed(reading: Reading) -> list[bool]:
-    """For each word whether it stands in brackets."""
-    inside = False
-    places = []
-    for gap in reading.gaps[: len(reading.tokens)]:
-        last = max(gap.rfind("("), gap.rfind("（")), max(gap.rfind(")"), gap.rfind("）"))
-        inside = last[0] > last[1] if max(last) >= 0 else inside
-        places.append(inside)
-    return places
-
-
 def _toned(word: str) -> str:
     """A Vietnamese word with its marks in one order, so that "hoà" is "hòa"."""
     parts = unicodedata.normalize("NFD", word.casefold())
@@ -545,7 +513,12 @@ def _text_behind(reading: Reading, mention: Mention) -> str:
     """The text right behind a mention, with the ending of its last word."""
     text = _text_between(reading, mention.end - 1, mention.end + 8)
     word, token = reading.cased[mention.end - 1], reading.tokens[mention.end - 1]
-    stem = len(commonprefix([word.casefold(), token])) if "가" <= word[-1:] <= "힣" else len(word)
+    if not "가" <= word[-1:] <= "힣":
+        return text[len(word) :]
+    pairs = zip(word.casefold(), token, strict=False)
+    stem = next(
+        (place for place, (char, other) in enumerate(pairs) if char != other), min(len(word), len(token))
+    )
     return text[stem:]
 
 

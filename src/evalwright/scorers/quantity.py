@@ -31,7 +31,9 @@ _ONCE = pattern("once")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
 _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
-_WRONG_BEHIND = re.compile(r"\s?(?:is|ist|est|es|è|é)? ?(?:wrong|false|incorrect|not right|falsch|faux|falso)\b", re.IGNORECASE)
+_WRONG_BEHIND = re.compile(
+    r"\s?(?:is|ist|est|es|è|é)? ?(?:wrong|false|incorrect|not right|falsch|faux|falso)\b", re.IGNORECASE
+)
 MAX_SPELLED_WORDS = 8
 """Words of a reply up to which one without a number that can be read may be a number in words."""
 _MOST_UNKNOWN = 3
@@ -197,7 +199,9 @@ class Numbers:
             is_open = is_right or is_cut or any(self._state(number) == "right" for number in numbers)
             return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_open else "")
         if state == "unsure":
-            return incorrect(f"{shown} is not the target", f"{shown} may be the target, rounded or in another form")
+            return incorrect(
+                f"{shown} is not the target", f"{shown} may be the target, rounded or in another form"
+            )
         states = {self._state(number) for number in numbers}
         doubt = "" if is_firm or states <= {state} or "right" not in states else "several numbers"
         if is_right:

@@ -1,7 +1,7 @@
-"""Short answers: does the reply surely give the target, or one of its aliases, as its answer?
+"""Short answers: does the reply give the target, or one of its aliases, as its answer?
 
-Rules only, no model, and only what is certain: a reader would not argue with "correct", "incorrect" or "not_attempted"; the rest is
-undecided. docs/scorers.md#short-answer explains the rules on one page.
+Rules only, no model: always the best reading, and why a careful reader might argue with it. docs/scorers.md#short-answer explains the
+rules on one page.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Judge = Callable[[Said], Verdict]
 
 
 def short_answer(sample: Sample, answer: Answer) -> Score:
-    """1.0 where the answer surely gives a target, 0.0 where it surely does not; labels "correct", "incorrect", "not_attempted".
+    """1.0 where the answer gives a target, else 0.0; labels "correct", "incorrect", "not_attempted", "unreadable".
 
     Reads `sample.targets` (the canonical form and its aliases) and the metadata `answer_type` ("name", "number", "date",
     "yes_no", "none"; worked out from the targets where it is missing), `unit`, `tolerance`, `language`, `parts` (which part
     of a person's name is enough: "full", "surname", "given", "any") and `confusable` (names of others that hold a target).
     Where a target itself says that there is no answer ("No answer", "not stated"), the targets are phrases, and finding one
-    is enough. Undecided where a reader might argue. Raises ScoringError for metadata that say nothing.
+    is enough. Unsure where a careful reader might argue. Raises ScoringError for metadata that say nothing.
     """
     judge, symbols = _judge(sample)
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
@@ -158,7 +158,9 @@ def _with_option_text(found: Said) -> Said:
     letter = found.text.strip(" .()").casefold()
     if not found.marked or len(letter) != 1 or not found.before:
         return found
-    option = re.search(rf"(?:^|\s){re.escape(letter)}[.)] *(.+?)(?=\s+[a-e][.)]|\n|$)", found.before, re.IGNORECASE)
+    option = re.search(
+        rf"(?:^|\s){re.escape(letter)}[.)] *(.+?)(?=\s+[a-e][.)]|\n|$)", found.before, re.IGNORECASE
+    )
     return found._replace(text=option[1], before="") if option else found
 
 

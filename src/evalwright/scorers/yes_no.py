@@ -56,15 +56,21 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
         return unreadable("no yes or no")
     question = _WHETHER.sub(" ", question[:600])
     asked = read(plain(question)).tokens
-    sides = [_explicit(part, language) or _echo(part, language) or _echo(_clause(part), language) for part in parts]
+    sides = [
+        _explicit(part, language) or _echo(part, language) or _echo(_clause(part), language) for part in parts
+    ]
     if sides[0] and "?" not in parts[0]:
         is_negative = cues(language).denies(asked, question)
         is_affirmed = sides[0] == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
         if is_negative and not is_affirmed:
             return _against(target, sides[0], "a yes or no to a question that denies")
         known = {token for token in read(text).tokens if token not in ("si", "no") or language[:2] == "en"}
-        opposite = words("no", language) | words("false", language) if sides[0] == "yes" else words("yes", language)
-        is_contradicted = bool(known & opposite) or bool(set(sides) - {"", sides[0]}) or last_revision(text) is not None
+        opposite = (
+            words("no", language) | words("false", language) if sides[0] == "yes" else words("yes", language)
+        )
+        is_contradicted = (
+            bool(known & opposite) or bool(set(sides) - {"", sides[0]}) or last_revision(text) is not None
+        )
         return _against(target, sides[0], "both yes and no" if is_contradicted else "")
 
     restated = _restated_side(parts, asked, language)
@@ -91,7 +97,10 @@ def _restated_side(parts: Sequence[str], asked: list[str], language: str) -> str
 
 def _sign(text: str, language: str) -> str:
     """The last word for yes or no of a text, wherever it stands."""
-    yes, no = words("yes", language) | words("true", language), words("no", language) | words("false", language)
+    yes, no = (
+        words("yes", language) | words("true", language),
+        words("no", language) | words("false", language),
+    )
     negations = cues(language).negations
     tokens = [token for token in read(text).tokens if token]
     for place in range(len(tokens) - 1, -1, -1):
@@ -111,7 +120,9 @@ def _taken_up_side(text: str, asked: list[str], language: str) -> str:
     """What a sentence with most of the question's words says: no where it denies, else yes."""
     about = {token[:5] for token in asked if token not in FUNCTION}
     tokens = [token for token in read(text).tokens if token]
-    own_words = {token[:5] for token in tokens if token not in FUNCTION and not cues(language).denies([token], token)}
+    own_words = {
+        token[:5] for token in tokens if token not in FUNCTION and not cues(language).denies([token], token)
+    }
     is_about = len(about & own_words) * 2 >= max(len(about), 1) or (own_words and own_words <= about)
     if not is_about:
         return ""

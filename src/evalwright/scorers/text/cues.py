@@ -27,6 +27,7 @@ _REVISION = re.compile(
 )
 
 
+@cache
 def months() -> dict[str, int]:
     """The names of months in all languages, in lower case, with their numbers."""
     rows = (row.split() for row in _TABLES["month"].values())
