@@ -51,7 +51,7 @@ def shares_of(table: list[dict[str, Any]]) -> Shares:
         label = row.get("verdict") or row["label"]
         if row["kind"] not in SCORERS or label in UNCLEAR:
             continue
-        targets = row.get("targets", row.get("gold"))
+        targets: Any = row.get("targets", row.get("gold"))
         metadata: dict[str, Any] = {"language": row.get("lang") or row.get("language")}
         if row["kind"] in TYPES:
             metadata["answer_type"] = TYPES[row["kind"]]
