@@ -201,7 +201,8 @@ class Names:
             denied = any(sentence.kind is Kind.REFUSES for sentence in later)
             return correct(first.why, first.doubt or ("the target is denied later" if denied else ""))
         if first.firm:
-            return incorrect(first.why, f"{first.why}, and the target in a later sentence")
+            is_open = first.kind is Kind.REFUSES
+            return incorrect(first.why, "the target is given in a later sentence" if is_open else "")
         return correct(giving.why, giving.doubt or f"{giving.why}, after something else")
 
     def _without_target(self, said: Said, sentences: Sequence[Sentence]) -> Verdict:
@@ -239,9 +240,12 @@ class Names:
         plainly = [mention for mention in named if not self._explains(reading, mention)]
         shown = f"'{shortened(text)}'"
         if not plainly:
-            denied = all(self.denied(reading, mention) for mention in named)
-            reason = "denies the target" if denied else "names the target only in passing"
-            return Sentence(Kind.REFUSES, f"{shown} {reason}", "" if denied else reason, firm=not denied)
+            if all(self.denied(reading, mention) for mention in named):
+                return Sentence(Kind.REFUSES, f"{shown} denies the target")
+            if all(self._is_anothers(reading, mention) for mention in named):
+                return Sentence(Kind.REFUSES, f"{shown} gives another person's name", firm=True)
+            reason = "names the target only in passing"
+            return Sentence(Kind.REFUSES, f"{shown} {reason}", reason, firm=True)
         mention = plainly[0]
         if reason := self._against(reading, mention, plainly):
             return Sentence(Kind.REFUSES, f"{shown}: {reason}", reason, firm=True)
