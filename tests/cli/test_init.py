@@ -77,7 +77,7 @@ def test_extras_keys_and_watched_files_are_in_the_workflow(monkeypatch: pytest.M
     assert list(steps()["Run"]["env"]) == ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
     found = read_configuration(Path("suite.yaml"))
     assert found.roles["judge"].model == "anthropic/claude"
-    assert found.undecided == {"scorer": "judge-correct"}
+    assert found.unsure == {"scorer": "judge-correct"}
     assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))[True]["push"]["paths"] == ["suite.yaml"]
 
 

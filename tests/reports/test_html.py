@@ -74,8 +74,7 @@ def test_the_page_says_what_the_board_says(tmp_path: Path) -> None:
     text = " ".join("".join(part for parts in tree.texts.values() for part in parts).split())
     assert "".join(tree.texts["title"]) == "Our board"
     for part in (
-        "90.0", "[76.9, 96.0]", "10.3", "demo/small", "HTTP 429: slow down.", "whatever it would have scored, it is between",
-        "not scored as wrong", "Fingerprint", "2026-11-20 09:30", "evalwright 0.1.0", "$0.50", "78 sent", "Questions of factual.",
+        "90.0", "[76.9, 96.0]", "10.3", "demo/small", "HTTP 429: slow down.", "1 missing", "left out of the scores", "Fingerprint", "2026-11-20 09:30", "evalwright 0.1.0", "$0.50", "78 sent", "Questions of factual.",
     ):  # fmt: skip
         assert part in text
     assert len(tree.all("details")) == 2

@@ -47,11 +47,11 @@ def row_with(text: str, start: str) -> list[str]:
 def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> None:
     run = two_runs(tmp_path)[1]
     text = terminal(run_document(run), width=200)
-    assert row_with(text, "accuracy") == ["accuracy", "10.3 [4.1, 23.6]", "39, 1 failed", "95% Wilson"]
+    assert row_with(text, "accuracy") == ["accuracy", "10.3 [4.1, 23.6]", "39, 1 missing", "95% Wilson"]
     for part in (
         "demo/small",
         str(run.data["model"]["fingerprint"]),
-        "1 failed item is not in accuracy: whatever it would have scored, it is between 4.0",
+        "40 samples, 1 missing",
         "By domain",
         "1 × rate limited: The provider's rate limit lasted",
         "First: HTTP 429: slow down.",
@@ -71,10 +71,10 @@ def test_a_run_in_short_fits_one_screen(tmp_path: Path) -> None:
     row = row_with(text, "task-number-3")
     assert row[1:3] == ["66.7 [41.7, 84.8]", "15 of 20"]
     assert row_with(text, "Metric")[1] == "accuracy"
-    for part in ("60 × rate limited", "evalwright runs show", "samples", "--failed"):
+    for part in ("60 × rate limited", "evalwright runs show", "samples", "--missing"):
         assert part in text
     one = terminal(run_summary(make_run(tmp_path, name="one", scores=[1.0, 0.0, None])), width=80)
-    assert "1 failed item is not in accuracy: whatever" in " ".join(one.split())
+    assert "Of 3 samples 1 missing, left out of the scores." in " ".join(one.split())
 
 
 def test_no_name_is_folded_while_there_is_room(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == comparison.conclusion
     row = row_with(text, "factual (accuracy)")
     assert row[1:3] == ["92.3", "10.3"] and "32 : 0" in row and row[3].startswith("+82.1 [")
-    assert "39, 1 unscored" in text and "whatever the 1 without a score would have been" in text
+    assert "39, 1 missing" in text and "It holds whatever the 1 missing would have scored" in text
     assert "32 higher in A, 0 higher in B), the first 5" in text
 
 

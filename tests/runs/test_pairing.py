@@ -22,7 +22,8 @@ from support.runs import make_run, rewrite
 def scores_of(contents: Mapping[int, int]) -> ItemScores:
     keys = np.array(sorted(contents), np.int64)
     known = np.array([contents[key] for key in keys.tolist()], np.int64)
-    return ItemScores(keys, np.ones(len(keys)), keys, False, known, np.zeros(len(keys), bool))
+    no = np.zeros(len(keys), bool)
+    return ItemScores(keys, np.ones(len(keys)), keys, False, known, no, no)
 
 
 def groups(runs: Sequence[Mapping[int, int]]) -> set[frozenset[tuple[int, int]]]:

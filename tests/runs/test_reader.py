@@ -108,7 +108,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"schema": 2}, "schema 2.*Upgrade"),
+        ({"schema": 3}, "schema 3.*Upgrade"),
         ({"schema": "1"}, "not the record"),
         ({"schema": None}, "not the record"),
         ({"tasks": None}, "'tasks' is missing"),

@@ -133,7 +133,7 @@ def test_the_schemas_refuse_what_is_not_theirs() -> None:
     for broken in (
         {**data, "extra": 1},
         {key: data[key] for key in data if key != "usage"},
-        {**data, "schema": 2},
+        {**data, "schema": 3},
     ):
         with pytest.raises(jsonschema.ValidationError):
             validator("run").validate(broken)

@@ -80,13 +80,13 @@ def test_from_nothing_to_a_result_in_one_command_and_one_screen(server: OpenAISe
     assert [row["answer"] for row in run.rows()] == ["Paris", "Perhaps Milan, or Rome.", "Madrid!"]
 
 
-def test_a_judge_decides_what_rules_leave_undecided(server: OpenAIServer) -> None:
+def test_a_judge_reads_what_rules_are_unsure_of(server: OpenAIServer) -> None:
     write("mine.csv", ANSWERED.replace("Model Output", "output"))
     alone = command("run", "mine.csv", "--name", "rules", "--quiet")
     assert alone.code == 0, alone.text
     estimate = open_run("runs/rules").tasks[0].metrics[0].estimate
-    assert (estimate.n, estimate.n_unsure) == (2, 1)
-    assert estimate.bounds is not None
+    assert (estimate.n, estimate.n_unsure) == (3, 1)
+    assert estimate.unsure_range is not None and estimate.unsure_range[0] < estimate.unsure_range[1]
     both = command("run", "mine.csv", "--name", "both", *judged(server, "--quiet"))
     assert both.code == 0, both.text
     scored = command("score", "rules", "--name", "scored", *judged(server))

@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.results import MetricResult
 from evalwright.runs.writer import RUN_FILE
 
 INDEX_JSON, INDEX_MD = "index.json", "index.md"
@@ -45,7 +45,7 @@ def _entry(run: Run) -> dict[str, Any]:
         "hardware": hardware_of(run),
         "date": str(run.data["started"])[:10],
         "n_missing": run.n_missing,
-        "unscored": unscored(run.tasks),
+        "n_unsure": run.n_unsure,
         "samples_sha256": run.data["samples"].get("sha256"),
         "tasks": {
             task.name: {

@@ -102,10 +102,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for. failed: only records without a score, because something failed or no answer came."""
+    """What to look for. missing: only records whose answer or score is missing, through no fault of the model."""
 
     conditions: Sequence[Condition] = ()
-    failed: bool = False
+    missing: bool = False
     against: Run | None = None
 
     def samples(self, run: Run, most: int | None = None) -> list[Found]:
@@ -135,9 +135,7 @@ class Search:
             unknown -= names
             scorer = scorers.get(row["task"], "")
             score = _number(row["scores"].get(scorer, {}).get("value"))
-            if self.failed and not (
-                row.get("failure") or row.get("score_failures") or row["outcome"] != "answered"
-            ):
+            if self.missing and not (row.get("failure") or row.get("score_failures")):
                 continue
             held: dict[tuple[str, object], bool] = {}
             for one in self.conditions:  # equal keys with "=" are alternatives, as in `run --where`

@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ import click
 
 from evalwright._version import __version__
 from evalwright.cli.foreign_commands import FOREIGN_COMMANDS, SPELLINGS
+from evalwright.core.deprecation import OldName
 
 if TYPE_CHECKING:
     from evalwright.cli.signals import StopSignals
@@ -113,7 +116,7 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
     from evalwright.cli.signals import stop_signals
 
     given = list(arguments) if arguments is not None else None
-    with outlets() as out, stop_signals() as stop:
+    with outlets() as out, stop_signals() as stop, _old_names_as_notes():
         code = _run(
             lambda: command.main(args=given, prog_name=name, standalone_mode=False, **context), stop, given
         )
@@ -121,6 +124,23 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
             say(f"The result could not be printed: {out.lost.strerror or out.lost}.")
             return code or 1
         return code
+
+
+@contextmanager
+def _old_names_as_notes() -> Iterator[None]:
+    """Old names that are still read are said in a line, without the place in our code that a warning would show."""
+    with warnings.catch_warnings():
+        show_other = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, OldName):
+                say(f"Note: {message}")
+            else:
+                show_other(message, category, *place, **more)
+
+        warnings.simplefilter("always", OldName)
+        warnings.showwarning = show
+        yield
 
 
 def _run(command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | None) -> int:

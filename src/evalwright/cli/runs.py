@@ -91,7 +91,9 @@ def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, *
     "CONDITION",
     "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko, answer~Paris; KEY=VALUE of one key are alternatives.",
 )
-@flag("--failed", "Only samples that failed or have no answer.")
+@flag("--missing", "Only samples whose answer or score is missing, through no fault of the model.")
+@click.option("--failed", is_flag=True, hidden=True)
+@flag("--unsure", "Only samples with a score that a careful reader might argue with.")
 @option(
     "--flipped-against", "RUN", "Only samples that this run scored differently, those it did better first."
 )
@@ -106,6 +108,7 @@ def samples(
 ) -> None:
     """Show samples of one RUN: results, answers and what was expected; or all that is recorded of the one whose id is SAMPLE."""
     from evalwright.analysis.sample_search import Condition, Search, check_sample, condition, values_there
+    from evalwright.core.deprecation import warn_old_name
     from evalwright.reports.documents.samples import samples_document
 
     if details and as_json:
@@ -122,7 +125,11 @@ def samples(
         wanted = (*wanted, Condition("id", "=", sample))
     if against is not None and against.folder.resolve() == searched.folder.resolve():
         raise click.UsageError(f"--flipped-against names '{run}' itself: name another run of the same task.")
-    found = Search(wanted, given["failed"], against).samples(searched, most)
+    if given["failed"]:
+        warn_old_name("--failed", "--missing", "The option")
+    if given["unsure"]:
+        wanted = (*wanted, Condition("unsure", "=", "yes"))
+    found = Search(wanted, given["missing"] or given["failed"], against).samples(searched, most)
     if sample is not None and not found:
         check_sample(searched, sample)
     data = {"run": searched.name, "samples": [one.as_dict() for one in found]}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
-from evalwright.core.samples import UNREADABLE, Score
+if TYPE_CHECKING:
+    from evalwright.core.samples import Score
 
 _warned: set[str] = set()
 
@@ -30,7 +32,9 @@ def warn_old_name(old: str, new: str, where: str = "") -> None:
     warnings.warn(OldName(message), stacklevel=3)
 
 
-def Undecided(explanation: str = "") -> Score:  # noqa: N802  (it was a class)
+def Undecided(explanation: str = "") -> Score:
     """What scorers of earlier versions gave where their rules could not tell: wrong now, and unsure."""
+    from evalwright.core.samples import UNREADABLE, Score
+
     warn_old_name("Undecided(why)", "Score(value, unsure=why)", "What a scorer gives,")
     return Score(0.0, UNREADABLE, explanation, unsure=explanation or "the scorer could not tell")

@@ -77,11 +77,6 @@ def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str
     return out
 
 
-def bounds(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """The limits of the value whatever the items without a score would have scored; None where all have one."""
-    return None if estimate.bounds is None else _ends(estimate, estimate.bounds, unit)
-
-
 def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
     """A difference with its sign and interval: "+3.2 [-1.0, 7.4]"."""
     if math.isnan(x):
@@ -137,15 +132,26 @@ def ranks(found: tuple[int, int] | None) -> str:
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def items(
-    n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0, failed: str = "failed"
-) -> str:
-    """What a number rests on: "240", "240, 3 failed, 1 undecided", "240 in 60 clusters". failed: what those are called."""
+def items(n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0) -> str:
+    """What a number rests on: "240", "240, 3 missing", "240, 9 of them unsure", "240 in 60 clusters"."""
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
-    text += f", {count(n_missing)} {failed}" if n_missing else ""
-    return f"{text}, {count(n_unsure)} undecided" if n_unsure else text
+    if n_unsure:
+        text += f", {count(n_unsure)} of them unsure"
+    if n_missing:
+        text += f", {count(n_missing)} missing"
+    return text
+
+
+def unsure_range(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
+    """What a score would be if all unsure readings were wrong, and right, where that is wider than its interval; else None."""
+    if estimate.unsure_range is None or math.isnan(estimate.value):
+        return None
+    low, high = estimate.unsure_range
+    if low >= estimate.low and high <= estimate.high:
+        return None
+    return _ends(estimate, (low, high), unit)
 
 
 def tokens(n: int) -> str:
@@ -178,11 +184,11 @@ def rate(per_second: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """A probability: "< 0.0001", "0.013", "0.40"; more digits where two would round it onto 5%."""
+    """A probability: "< 0.001", "0.013", "0.40"; more digits where two would round it onto 5%."""
     if math.isnan(p):
         return NOTHING
-    if p < 0.0001:
-        return "< 0.0001"
+    if p < 0.001:
+        return "< 0.001"
     if 0.0495 < p < 0.0505:
         return f"{p:.4g}"
     return f"{p:.2g}" if p < 0.0995 else f"{p:.2f}"

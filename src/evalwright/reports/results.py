@@ -24,7 +24,7 @@ from evalwright.reports.board_files import board_json, board_rows
 from evalwright.reports.documents.analysis import run_report
 from evalwright.reports.documents.board import board_document, board_labels
 from evalwright.reports.documents.comparison import comparison_document, several_document
-from evalwright.reports.documents.run import failed_cell
+from evalwright.reports.documents.run import missing_cell
 from evalwright.reports.frames import csv_of, frame_of, run_rows
 from evalwright.reports.html import to_html, to_notebook
 from evalwright.reports.latex import to_latex
@@ -174,21 +174,22 @@ def _run_line(run: Run) -> str:
     tasks = run.tasks
     scores = "; ".join(_named_score(task.name, task.main) for task in tasks[:1])
     more = f"; {numbers.counted(len(tasks) - 1, 'more task')}" if len(tasks) > 1 else ""
-    failed = f", {numbers.count(run.n_missing)} failed" if run.n_missing else ""
+    missing = f", {numbers.count(run.n_missing)} missing" if run.n_missing else ""
     items = numbers.counted(sum(task.n_samples for task in tasks), "sample")
-    return f"Run {shorten(run.label, 40)} on {scores}{more}, {items}{failed}"
+    return f"Run {shorten(run.label, 40)} on {scores}{more}, {items}{missing}"
 
 
 def _run_brief(run: Run) -> doc.Document:
     mains = [(task, task.main) for task in run.tasks]
     axis = axis_of([one.estimate for _, one in mains if one and _in_points(one)], "points", whole=True)
     columns = [*doc.columns("Task*", "Metric"), doc.Column("Value [95% interval]", axis=axis)]
-    columns += doc.columns("Items>", "Unscored>")
+    columns += doc.columns("Items>", "Missing>", "Unsure>")
     rows: list[Sequence[doc.Content]] = []
     for task, main in mains[:MOST_ROWS]:
         number = doc.Number(main.estimate, numbers.unit_of(main.kind)) if main else numbers.NOTHING
-        failed = failed_cell(task.n_missing + task.n_unsure)
-        rows.append((task.name, main.label if main else "", number, numbers.count(task.n_samples), failed))
+        metric = main.label if main else ""
+        missing, unsure = missing_cell(task.n_missing), numbers.count(task.n_unsure)
+        rows.append((task.name, metric, number, numbers.count(task.n_samples), missing, unsure))
     cost = f", {numbers.money(run.cost)}" if run.cost else ""
     said = f"{str(run.data['started'])[:10]}{cost}. Folder: {run.folder}"
     blocks = [doc.Table(columns, rows, "Scores"), *_more(len(mains)), doc.Note(said, "quiet")]

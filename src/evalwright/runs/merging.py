@@ -154,6 +154,7 @@ def _plan(run: Run) -> dict[str, Any]:
     data = run.data
     return {
         "the version of Evalwright": data["evalwright"],
+        "the schema of their records": data["schema"],
         "the model": [data["model"].get(key) for key in ("name", "label", "fingerprint")],
         **{f"the model of the role '{role}'": model["fingerprint"] for role, model in data["roles"].items()},
         "the tasks": [task["name"] for task in data["tasks"]],

@@ -86,10 +86,10 @@ def test_a_key_with_too_many_values_is_no_column() -> None:
     assert "metadata.task" in names, "a key that is called like a column of ours keeps apart from it"
 
 
-def test_undecided_failed_and_judged() -> None:
+def test_unsure_missing_and_judged() -> None:
     judge = {"kind": "rate limited", "party": "judge", "message": ""}
     rows = [
-        row(0, scores={}, undecided={"s": {"label": "undecided"}}),
+        row(0, scores={"s": {"value": 0.0, "label": "incorrect", "unsure": "two names"}}),
         row(1, scores={}, score_failures={"s": judge}),
         row(2, scores={"s": {"value": 0.5, "label": "incorrect"}}),
     ]
@@ -97,10 +97,11 @@ def test_undecided_failed_and_judged() -> None:
     names = {one["name"]: one.get("names") for one in index["columns"]}
     found = read_columns(made["run/0/columns/0"])[1]
     assert [names["label"][int(code)] if code >= 0 else "" for code in found["label"]] == [
-        "undecided",
+        "incorrect",
         "",
         "incorrect",
     ]
+    assert [names["unsure"][int(code)] if code >= 0 else "" for code in found["unsure"]] == ["unsure", "", ""]
     assert names["failure"] == ["judge: rate limited"]
     assert found["score"][2] == 0.5
 

@@ -12,7 +12,8 @@ export interface Estimate {
   low?: number;
   high?: number;
   n: number;
-  failed: number;
+  /** Items without a score, through no fault of the model. */
+  missing: number;
   method: string;
 }
 
@@ -33,8 +34,8 @@ export interface TaskInfo {
   name: string;
   description: string;
   samples: number;
-  failed: number;
-  undecided: number;
+  missing: number;
+  unsure: number;
   /** How many records have which outcome. */
   outcomes: Record<string, number>;
   /** How many failures of each kind. */
@@ -150,7 +151,8 @@ export interface ScoreOf {
   value: number | null;
   label: string;
   explanation: string;
-  undecided: boolean;
+  /** Why a careful reader might argue with the value; "" where none would. */
+  unsure: string;
   /** Numbers that it is made of. */
   parts: Record<string, number>;
   /** Spans of the answer that the score rests on: beginning and end in UTF-16 code units. */

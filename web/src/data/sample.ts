@@ -119,15 +119,16 @@ function scoresOf(data: Row, answer: string): ScoreOf[] {
   const [scores, undecided, failures, exchanges] = [data.scores, data.undecided, data.score_failures, data.exchanges].map(row) as [Row, Row, Row, Row];
   const names = [...new Set([...Object.keys(scores), ...Object.keys(undecided), ...Object.keys(failures)])];
   return names.map((scorer) => {
-    const open = scorer in undecided;
-    const found = row(open ? undecided[scorer] : scores[scorer]);
+    // Records of schema 1 have answers that were left without a score.
+    const leftOut = scorer in undecided;
+    const found = row(leftOut ? undecided[scorer] : scores[scorer]);
     const parts = Object.entries(row(found.parts)).filter((one): one is [string, number] => typeof one[1] === "number");
     return {
       scorer,
-      value: open ? null : number(found.value),
-      label: open ? "undecided" : text(found.label),
+      value: leftOut ? null : number(found.value),
+      label: leftOut ? "left out" : text(found.label),
       explanation: text(found.explanation),
-      undecided: open,
+      unsure: text(found.unsure),
       parts: Object.fromEntries(parts),
       evidence: spansOf(found.evidence, answer),
       failure: failureOf(failures[scorer]),

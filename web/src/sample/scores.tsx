@@ -39,7 +39,7 @@ export function Targets({ targets, words = "" }: { targets: string[]; words?: st
 }
 
 export function Scores({ sample, words }: { sample: Sample; words: string }) {
-  if (!sample.scores.length) return <Part title="Scores"><p class="note quiet">{sample.failure ? "A sample that failed has no score." : "Nothing was scored."}</p></Part>;
+  if (!sample.scores.length) return <Part title="Scores"><p class="note quiet">{sample.failure ? "The answer is missing, so there is no score." : "Nothing was scored."}</p></Part>;
   return <Part title="Scores"><Some all={sample.scores} what="scores" first={MOST} each={(score) => <ScoreBox score={score} words={words} />} /></Part>;
 }
 
@@ -50,10 +50,10 @@ function ScoreBox({ score, words }: { score: ScoreOf; words: string }) {
       <h3>
         <span class="score-name"><Line value={score.scorer} /></span>
         <span class={`verdict ${tone(null, score.value, score.failure ? "failed" : null)}`}>
-          {score.label && <Line value={score.label} />}{score.undecided && !score.label && "undecided"} <span class="score-value">{score.value === null ? "" : number(score.value)}</span>
+          {score.label && <Line value={score.label} />}{score.unsure && <span class="quiet"> unsure</span>} <span class="score-value">{score.value === null ? "" : number(score.value)}</span>
         </span>
       </h3>
-      {score.undecided && <p class="note quiet">The rules could not decide this answer; it counts as neither right nor wrong.</p>}
+      {score.unsure && <p class="note quiet">A careful reader might argue: <Line value={score.unsure} /></p>}
       {score.failure && <FailureBox failure={score.failure} />}
       {score.explanation && <Text value={score.explanation} marks={hits(score.explanation, words)} label={`the reason of ${score.scorer}`} />}
       {parts.length > 0 && (

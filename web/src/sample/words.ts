@@ -5,7 +5,7 @@ export type Tone = "good" | "bad" | "warn" | "quiet" | "part";
 
 /** Colour of an outcome; the words beside it say the same. */
 export function tone(outcome: string | null, score: number | null, failure: string | null): Tone {
-  if (failure || (outcome && outcome !== "answered")) return "warn";
+  if (failure || outcome === "failed") return "warn";
   if (score === null) return "quiet";
   return score >= 1 ? "good" : score <= 0 ? "bad" : "part";
 }
@@ -13,9 +13,13 @@ export function tone(outcome: string | null, score: number | null, failure: stri
 const OUTCOMES: Record<string, string> = {
   answered: "Answered",
   cut: "Cut before any answer",
+  empty: "Empty",
   filtered: "Filtered by the provider",
   refused: "Refused by the model",
-  failed: "Failed",
+  too_long: "Prompt too long for the model",
+  unfinished: "Still writing at the time limit",
+  tool_call: "Called a tool that was not offered",
+  failed: "Missing",
 };
 
 export const outcomeInWords = (outcome: string): string => OUTCOMES[outcome] ?? outcome;

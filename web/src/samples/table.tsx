@@ -93,7 +93,7 @@ export function Table({ run, places, active, order, handle, address, setActive, 
   };
 
   const column = (name: string) => run.columns.find((one) => one.name === name);
-  const [outcome, label, failure, score, more] = [column("outcome"), column("label"), column("failure"), column("score"), extras(run)];
+  const [outcome, label, failure, unsure, score, more] = [column("outcome"), column("label"), column("failure"), column("unsure"), column("score"), extras(run)];
   const template = ["minmax(8.5rem, .6fr)", score ? "4rem" : null, "minmax(0, 2fr)", "minmax(0, 2fr)", ...more.map((one) => (one.kind === "number" ? "5.25rem" : "minmax(7rem, .7fr)"))].filter(Boolean).join(" ");
   const head = (one: Column | undefined, title: string) => {
     const sorted = one && order?.column === one.name ? (order.descending ? "descending" : "ascending") : "none";
@@ -137,7 +137,7 @@ export function Table({ run, places, active, order, handle, address, setActive, 
             >
               <div role="gridcell" class="cell state">
                 <span class={`dot ${tone(happened, value, failed)}`} aria-hidden="true" />
-                <span class="clip"><Line value={said || happened || "–"} />{failed ? <small><Line value={failed} /></small> : null}</span>
+                <span class="clip"><Line value={said || happened || "–"} />{failed || categoryOf(unsure, place) ? <small><Line value={failed ?? "unsure"} /></small> : null}</span>
               </div>
               {score && <div role="gridcell" class="cell number">{number(value)}</div>}
               <div role="gridcell" class="cell words"><a tabIndex={-1} href={address(place)}><span class="two">{preview ? <Line value={preview.question || run.id(place)} /> : <span class="wait">…</span>}</span></a></div>

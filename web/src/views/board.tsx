@@ -83,7 +83,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
         {narrow && (
           <Choice
             label="Sort by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
-            options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["items", "items"], ["failed", "failed"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
+            options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["items", "items"], ["missing", "missing"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
           />
         )}
         <table class={`grid ${size}`}>
@@ -104,7 +104,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                 </th>
               ))}
               {!narrow && head("items", "Items", "number count")}
-              {!narrow && head("failed", "Failed", "number count")}
+              {!narrow && head("missing", "Missing", "number count")}
             </tr>
           </thead>
           <tbody>
@@ -115,7 +115,7 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
                   <RunLink catalog={catalog} run={run} />
                   <span class="small"><Line value={run.name} /></span>
                   <span class="small"><StateLine run={run} brief /></span>
-                  {narrow && <span class="small">{items(run)}{asked(run) === 1 ? " item" : " items"}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} failed</span>}</span>}
+                  {narrow && <span class="small">{items(run)}{asked(run) === 1 ? " item" : " items"}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} missing</span>}</span>}
                 </th>
                 {!narrow && hasOverall && (
                   <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && row.overall !== null && row.overall.value !== null && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
@@ -144,7 +144,7 @@ const asked = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.sampl
 /** Scored items, with all where some have no score: "39 of 40". */
 const items = (run: RunInfo) => (scored(run) < asked(run) ? `${numbers.count(scored(run))} of ${numbers.count(asked(run))}` : numbers.count(scored(run)));
 
-const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.failed, 0);
+const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
 
 /** Without a board: the runs as they are, with the main metric of every task. */
 function boardOf(catalog: Catalog): { columns: { name: string; note: string }[]; rows: BoardRow[]; notes: string[] } {
@@ -168,7 +168,7 @@ function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
   if (!column) return rows;
   const key = ({ row, run }: Shown): [number, boolean] => {
     if (column === "items") return [scored(run), false];
-    if (column === "failed") return [lost(run), false];
+    if (column === "missing") return [lost(run), false];
     const metric = column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);
     return [metric?.value ?? NaN, metric?.lowerIsBetter ?? false];
   };

@@ -108,7 +108,7 @@ export function pValue(p: number | null): string {
 
 /** What a number rests on: "240", "240, 3 unscored". */
 export function rests(estimate: Estimate): string {
-  return `${count(estimate.n)}${estimate.failed ? `, ${count(estimate.failed)} unscored` : ""}`;
+  return `${count(estimate.n)}${estimate.missing ? `, ${count(estimate.missing)} missing` : ""}`;
 }
 
 /** "2026-11-23 02:46 UTC" of an ISO 8601 time, as it is where it is none. */

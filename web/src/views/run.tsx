@@ -20,7 +20,8 @@ export function RunPage({ data, parameters }: PageProps) {
 export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
   const address = runAddress(catalog, run);
   const kinds = [...new Set(run.tasks.flatMap((task) => Object.keys(task.failures)))];
-  const failed = run.tasks.reduce((sum, task) => sum + task.failed, 0);
+  const missing = run.tasks.reduce((sum, task) => sum + task.missing, 0);
+  const unsure = run.tasks.reduce((sum, task) => sum + task.unsure, 0);
   const [tasks, moreTasks] = useSome(run.tasks, "tasks");
   return (
     <div class="page views run-page">
@@ -31,7 +32,8 @@ export function RunView({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
         </p>
         <p class="doors">
           <a href={links.samples(address)}>All samples</a>
-          {failed > 0 && kinds.length > 0 && <a href={links.samples(address, new URLSearchParams(kinds.map((kind) => ["in.failure", kind])))}>{numbers.count(failed)} failed</a>}
+          {missing > 0 && kinds.length > 0 && <a href={links.samples(address, new URLSearchParams(kinds.map((kind) => ["in.failure", kind])))}>{numbers.count(missing)} missing</a>}
+          {unsure > 0 && <a href={links.samples(address, { "in.unsure": "unsure" })}>{numbers.count(unsure)} unsure</a>}
           <a href={links.plots({ run: address })}>Plots</a>
         </p>
       </header>
@@ -81,7 +83,7 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
   const bounded = rows.flatMap((row) => (row.metric?.bounded ? [row.metric] : []));
   const axis = axisFor(bounded, true);
   const drawn = bounded.some((metric) => metric.value !== null);
-  const undecided = run.tasks.some((task) => task.undecided > 0);
+  const unsure = run.tasks.some((task) => task.unsure > 0);
   return (
     <section>
       <h2>Scores</h2>
@@ -93,8 +95,8 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
             <th scope="col" class="number">Score{bounded.length > 0 && <span class="unit"> of 100</span>}</th>
             {drawn && <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th>}
             <th scope="col" class="number">Items</th>
-            <th scope="col" class="number">Failed</th>
-            {undecided && <th scope="col" class="number">Undecided</th>}
+            <th scope="col" class="number">Missing</th>
+            {unsure && <th scope="col" class="number">Unsure</th>}
           </tr>
         </thead>
         <tbody>
@@ -108,8 +110,8 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
               <td class="number" data-title="Score"><Score metric={row.metric} /></td>
               {drawn && <td class="drawn" aria-hidden="true">{row.metric?.bounded && <Bar estimate={row.metric} axis={axis} />}</td>}
               <td class="number" data-title="Items">{row.metric ? numbers.count(row.metric.n) : ""}</td>
-              <td class="number" data-title="Failed">{row.task ? <Count n={row.task.failed} /> : ""}</td>
-              {undecided && <td class="number" data-title="Undecided">{row.task ? <Count n={row.task.undecided} /> : ""}</td>}
+              <td class="number" data-title="Missing">{row.task ? <Count n={row.task.missing} /> : ""}</td>
+              {unsure && <td class="number" data-title="Unsure">{row.task ? <UnsureCount n={row.task.unsure} href={links.samples(address, { "in.task": row.task.name, "in.unsure": "unsure" })} /> : ""}</td>}
             </tr>
           ))}
         </tbody>
@@ -118,6 +120,10 @@ function Scores({ run, address }: { run: RunInfo; address: string }) {
       {drawn && <p class="note quiet">Lines are 95% intervals. Hover over a score for how its interval was made.</p>}
     </section>
   );
+}
+
+function UnsureCount({ n, href }: { n: number; href: string }) {
+  return n ? <a href={href}>{numbers.count(n)}</a> : <span class="quiet">0</span>;
 }
 
 function Count({ n }: { n: number }) {
@@ -137,7 +143,7 @@ function Failures({ run, address }: { run: RunInfo; address: string }) {
   if (kinds.size === 0) return null;
   return (
     <section>
-      <h2>Failures</h2>
+      <h2>Missing answers</h2>
       <table class="plain">
         <thead><tr><th scope="col">Whose</th><th scope="col">What</th><th scope="col" class="number">How many</th></tr></thead>
         <tbody>

@@ -15,6 +15,7 @@ from evalwright.compat.programs import Exports, Imports
 from evalwright.compat.recording import Destination, mapping, nothing_at, parsed, replacing, writing
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
+from evalwright.runs.older_records import upgrade_row, upgrade_run
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
@@ -81,18 +82,18 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
             if _unpacked(file) > MOST_WHOLE:
                 raise RunError(f"{path} unpacks to more than the {MOST_WHOLE:,} bytes allowed.")
             data = mapping(parsed(facts, f"{path}, the run"))
-            if data.get("schema") != SCHEMA_VERSION or not isinstance(data.get("id"), str):
+            if data.get("schema") not in range(1, SCHEMA_VERSION + 1) or not isinstance(data.get("id"), str):
                 raise RunError(f"{path} has a run that this version does not read.")
             destination = Destination(out, name or data["id"], alone=True)
             folder = destination.place("", [], str(data.get("identity"))).folder
             with RunWriter(folder) as writer:
                 for place, record in enumerate(_records(file, path)):
                     try:
-                        writer.add(place, record_from(record))
+                        writer.add(place, record_from(upgrade_row(dict(record))))
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
                         why = f"is not a record of a sample ({type(error).__name__}: {error})"
                         raise RunError(f"{path}, row {place + 1} {why}.") from error
-                _check(Run(path, data), path)
+                _check(Run(path, upgrade_run(dict(data))), path)
                 writer.finish({**data, "id": folder.name})
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as Parquet: {error}.") from error

@@ -166,10 +166,9 @@ def _outcomes(found: Outcomes, run: Run) -> doc.Table:
     counts = list(found.counts)
     # What has no label at all failed before the scorer saw it.
     rest = task.n_samples - sum(count for _, count in counts) if task else 0
-    missing = min(task.n_missing, rest) if task else 0
-    undecided = min(task.n_unsure, rest - missing) if task else 0
-    lost = (("undecided", undecided), ("no answer or no score", missing))
-    counts += [(label, count) for label, count in lost if count > 0]
+    n_missing = min(task.n_missing, rest) if task else 0
+    if n_missing:
+        counts.append(("missing", n_missing))
     total = sum(count for _, count in counts)
     columns = doc.columns("Outcome*", "Samples>", "Share>", "")
     rows: list[Sequence[doc.Content]] = [

@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.analysis.run_checks import Checked
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.documents.run import failed_cell
+from evalwright.reports.documents.run import missing_cell
 
 _MOST_VALUES = 40
 
@@ -32,7 +32,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
     hardware = any("hardware" in run for run in runs)
     columns = doc.columns("Run*", "Model~", "Hardware~")
     columns += [doc.Column(name.capitalize()) for name in shares] or doc.columns("Scores~")
-    columns += doc.columns("Failed>", "Date")
+    columns += doc.columns("Missing>", "Date")
     rows: list[Sequence[doc.Content]] = []
     for run in runs:
         # A task's main metric is its first.
@@ -48,7 +48,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
                 doc.Cell(run["label"], name=True),
                 run.get("hardware", numbers.NOTHING) if hardware else "",
                 *scores,
-                failed_cell(run.get("n_missing", 0), run.get("unscored", "")),
+                missing_cell(run.get("n_missing", 0)),
                 run["date"],
             )
         )

@@ -9,7 +9,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from evalwright.core.outcomes import NO_ANSWER
 from evalwright.metrics.registry import BOUNDED
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -19,7 +18,7 @@ from evalwright.reports.endings import FailureNote, failure_notes, stopping_sent
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, TaskResult, trees_of, unscored
+from evalwright.runs.results import MetricResult, TaskResult, faults_in_words, trees_of
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
 from evalwright.statistics import Estimate
@@ -34,16 +33,19 @@ MOST_SCORES = 4
 def run_document(run: Run) -> doc.Document:
     """What one run found, by slice too, what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
-    blocks = [*run_blocks(run, MOST_SLICES), doc.Heading("Files"), doc.Facts(files), *_undecided(run)]
+    blocks = [*run_blocks(run, MOST_SLICES), doc.Heading("Files"), doc.Facts(files), *_unsure(run)]
     return doc.Document(f"Run {run.id}", blocks)
 
 
-def _undecided(run: Run) -> Iterator[doc.Block]:
-    """What to do about answers that rules could not decide, where no judge was asked."""
-    n = sum(task.n_unsure for task in run.tasks)
-    if n and not run.data.get("roles"):
-        said = f"A judge can decide {numbers.counted(n, 'undecided answer')}: evalwright score {run.folder} --judge provider/name"
-        yield doc.Note(said, "quiet")
+def _unsure(run: Run) -> Iterator[doc.Block]:
+    """What to do about readings that are unsure, where no judge was asked."""
+    if run.n_unsure and not run.data.get("roles"):
+        readings = numbers.counted(run.n_unsure, "unsure reading")
+        yield doc.Note(
+            f"{readings}. Look at them: evalwright runs samples {run.folder} --unsure. A judge can read them: "
+            f"evalwright score {run.folder} --judge provider/name",
+            "quiet",
+        )
 
 
 def runs_document(runs: Sequence[Run]) -> doc.Document:
@@ -52,7 +54,7 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
         return doc.Document(
             "", [doc.Note("There are no runs here yet. Make one with `evalwright run TASK --model MODEL`.")]
         )
-    columns = doc.columns("Run*", "Model~", "Scores~", "Items>", "Failed>", "Date")
+    columns = doc.columns("Run*", "Model~", "Scores~", "Items>", "Missing>", "Date")
     rows: list[Sequence[doc.Content]] = []
     for run in runs:
         items = numbers.count(sum(task.n_samples for task in run.tasks))
@@ -62,7 +64,7 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
                 doc.Cell(run.label, name=True),
                 _main_scores(run) or numbers.NOTHING,
                 f"{items}, stopped early" if ended_early(run) else items,
-                failed_cell(run.n_missing, unscored(run.tasks)),
+                missing_cell(run.n_missing),
                 inert(run.data["started"])[:10],
             )
         )
@@ -87,9 +89,9 @@ def _main_scores(run: Run) -> str:
     return ", ".join([*said, *([f"{more} more"] if more else [])])
 
 
-def failed_cell(n: int, why: str = "") -> doc.Cell:
-    """A count of failures, which stands out where there are any."""
-    return doc.Cell(numbers.count(n), "warn" if n else "quiet", note=why)
+def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
+    """A count of missing answers, which stands out where there are any."""
+    return doc.Cell(numbers.count(n_missing), "warn" if n_missing else "quiet", note=note)
 
 
 def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
@@ -150,51 +152,52 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[doc.Block]:
-    failed = f", {words}" if (words := unscored([task], failed_alone=True, empty=True)) else ""
-    failed += f", {numbers.count(task.n_unsure)} undecided" if task.n_unsure else ""
-    samples = numbers.counted(task.n_samples, "sample")
-    yield doc.Heading(f"{task.name} (version {task.version}): {samples}{failed}")
+    yield doc.Heading(f"{task.name} (version {task.version}): {', '.join(sample_counts(task))}")
     if not task.metrics:
         yield doc.Note("No metric.", "quiet")
         return
-    yield metrics_table(task.metrics, _unscored(task))
-    yield from bounds_notes(task)
+    yield metrics_table(task.metrics)
+    yield from unsure_notes(task)
     for key, by_value in task.slices.items() if most_slices else ():
         yield from _slices(task.name, key, by_value, most_slices, slice_metrics)
     if task.slices_left_out and most_slices:
         yield doc.Note(f"Too many values to slice by: {', '.join(task.slices_left_out)}.", "quiet")
 
 
-def _unscored(task: TaskResult) -> str:
-    """What items without a score are called."""
-    return "unscored" if any(outcome in task.failures for outcome in NO_ANSWER) else "failed"
+def sample_counts(task: TaskResult) -> list[str]:
+    """How many samples a task has, and how many of them are missing, unsure, or no answer through the model's own fault."""
+    counts = [numbers.counted(task.n_samples, "sample")]
+    if task.n_missing:
+        counts.append(f"{numbers.count(task.n_missing)} missing")
+    if task.n_unsure:
+        counts.append(f"{numbers.count(task.n_unsure)} unsure")
+    if faults := faults_in_words([task]):
+        counts.append(faults)
+    return counts
 
 
-def bounds_notes(task: TaskResult) -> Iterator[doc.Note]:
-    """What items without a score could have changed in a task's first metric, and how few clusters there are."""
-    metric, failed = task.metrics[0], _unscored(task)
-    ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
+def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
+    """What a task's first metric would be if its unsure readings were all wrong or right, and how few clusters there are."""
+    metric = task.metrics[0]
+    ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
-        n, undecided = metric.estimate.n_missing, metric.estimate.n_unsure
-        what = failed if not undecided else "undecided" if n == undecided else f"{failed} or undecided"
+        readings = numbers.counted(metric.estimate.n_unsure, "reading")
+        verb = numbers.plural(metric.estimate.n_unsure, "is", "are")
         yield doc.Note(
-            f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: whatever "
-            f"{numbers.plural(n, 'it', 'they')} would have scored, it is between {ends[0]} and {ends[1]}, sampling error "
-            "included.",
-            "warn",
+            f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be {ends[0]}, if all were right {ends[1]}."
         )
     if few := numbers.few_clusters(metric.estimate.effective_clusters):
         yield doc.Note(f"{metric.label}: {few}", "warn")
 
 
-def metrics_table(metrics: Sequence[MetricResult], failed: str = "failed", *, how: bool = True) -> doc.Table:
-    """A line a metric. failed: what items without a score are called; how: say by what method the interval was made."""
+def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.Table:
+    """A line a metric. how: say by what method the interval was made."""
     columns = doc.columns("Metric*", "Value [interval]", "Items>", *(["Interval method~"] if how else []))
     rows: list[Sequence[doc.Content]] = [
         (
             metric.label,
             doc.Cell(doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
-            numbers.items(one.n, one.n_missing, one.n_clusters, one.n_unsure, failed),
+            numbers.items(one.n, one.n_missing, one.n_clusters, one.n_unsure),
             *([_method(one)] if how else []),
         )
         for metric in metrics
@@ -234,11 +237,16 @@ def _slices(
                 )
                 for metric in shown
             ]
-            n, failed = (main.estimate.n, main.estimate.n_missing) if main else (0, 0)
+            n, n_missing = (main.estimate.n, main.estimate.n_missing) if main else (0, 0)
             rows.append(
-                (shorten(value, 60), *scores, numbers.count(n), numbers.count(failed) if failed else "")
+                (
+                    shorten(value, 60),
+                    *scores,
+                    numbers.count(n),
+                    numbers.count(n_missing) if n_missing else "",
+                )
             )
-    columns += doc.columns("Items>", "Failed>")
+    columns += doc.columns("Items>", "Missing>")
     yield doc.Table(columns, rows, f"{task} by {key}")
     if len(used) > len(rows):
         yield doc.Note(
@@ -306,7 +314,7 @@ def _title(metric: MetricResult) -> str:
 
 def _failures(run: Run) -> Iterator[doc.Block]:
     if notes := failure_notes(run):
-        yield doc.Heading("Failures (counted separately, not scored as wrong)")
+        yield doc.Heading("Missing answers (left out of the scores)")
     yield from advice(notes)
 
 

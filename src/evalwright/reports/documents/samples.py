@@ -171,7 +171,10 @@ def _scored(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
     for name, score in row["scores"].items():
         verdict = f"{whose}{name}: {_number(score['value'])} {score.get('label', '')}".rstrip()
         rests = [row.get("answer", "")[begin:end] for begin, end in score.get("evidence", ())]
+        unsure = score.get("unsure", "")
         words = [score.get("explanation", ""), *(f"Evidence: {one}" for one in rests)]
+        if unsure:
+            words.append(f"Unsure: {unsure}")
         yield doc.Text(verdict, "\n".join(filter(None, words)))
     failures = [("failed", row["failure"])] if row.get("failure") else []
     for name, one in [*failures, *row.get("score_failures", {}).items()]:
@@ -215,10 +218,13 @@ def _turns(prompt: Any, title: str) -> Iterator[tuple[str, str]]:
 def _verdict(row: Mapping[str, Any], main: str) -> str:
     """The main scorer's label, then those of others that say something else, with their names."""
     if row.get("failure"):
-        return f"failed: {row['failure']['kind']}"
-    if row["outcome"] != "answered":
-        return str(row["outcome"])
-    labels = {name: one.get("label", "") for name, one in row["scores"].items()}
+        return f"missing: {row['failure']['kind']}"
+    labels = {
+        name: f"{one.get('label', '')} (unsure)".strip() if one.get("unsure") else one.get("label", "")
+        for name, one in row["scores"].items()
+    }
+    if not labels and row["outcome"] != "answered":
+        return str(row["outcome"]).replace("_", " ")
     first = labels.get(main, "")
     others = [
         f"{name} {label}" for name, label in labels.items() if name != main and label not in ("", first)
@@ -229,7 +235,7 @@ def _verdict(row: Mapping[str, Any], main: str) -> str:
 
 
 def _failed(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("failure") or row.get("score_failures") or row["outcome"] != "answered")
+    return bool(row.get("failure") or row.get("score_failures"))
 
 
 def _number(value: float | None) -> str:

@@ -16,15 +16,15 @@ from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_document, board_labels, coverage
 from evalwright.reports.documents.run import (
     advice,
-    bounds_notes,
-    failed_cell,
     metrics_table,
+    missing_cell,
     part_facts,
+    unsure_notes,
     usage_facts,
 )
 from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.runs.reader import Run
-from evalwright.runs.results import GroupResult, MetricResult, trees_of, unscored
+from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, trees_of
 
 _MOST_ROWS = 16
 _MOST_KINDS = 3
@@ -36,7 +36,7 @@ def run_summary(run: Run) -> doc.Document:
     """One run in short; `run_document` has all of it."""
     made = [("Model", _model(run)), *([("Metric", metric)] if (metric := _metric(run)) else [])]
     made += part_facts(run)
-    blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_unscored(run)]
+    blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_counts(run)]
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
     facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
     return doc.Document(
@@ -50,7 +50,7 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     if len(runs) <= _MOST_COLUMNS and max(len(run.tasks) for run in runs) > 1:
         blocks.append(_side_by_side(runs))
     for run in runs[:_MOST_ROWS]:
-        if said := [*_unscored(run)]:
+        if said := [*_counts(run)]:
             blocks += [doc.Heading(run.label, 3), *said]
     stopped = dict.fromkeys(text for run in runs for text in stopping_sentences(run))
     blocks += [doc.Note(text) for text in stopped]
@@ -69,7 +69,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
     first = score_columns(board)[0]
     columns = [
-        *doc.columns("Rank>", "Model*", "Tied"), doc.Column(first.title), *doc.columns("Items>", "Failed>", "Cost>")
+        *doc.columns("Rank>", "Model*", "Tied"), doc.Column(first.title), *doc.columns("Items>", "Missing>", "Cost>")
     ]  # fmt: skip
     rows = [
         (
@@ -78,7 +78,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
             row.letters if len({one.letters for one in board.rows}) < len(board.rows) else "",
             doc.Number(estimate, first.unit),
             coverage(row),
-            failed_cell(row.n_missing),
+            missing_cell(row.n_missing),
             "" if row.cost is None else numbers.money(row.cost),
         )
         for row, label, estimate in zip(board.rows, board_labels(board), first.estimates, strict=True)
@@ -92,7 +92,7 @@ def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
     name = _typed(run)
     together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
-    yield "Samples", f"evalwright runs samples {name}{' --failed' if run.n_missing else ''}"
+    yield "Samples", f"evalwright runs samples {name}{' --missing' if run.n_missing else ''}"
     if len(together) == 2:
         yield "Compare", f"evalwright compare {' '.join(map(_typed, together))} --flips 5"
     yield "Browser", f"evalwright view {' '.join(map(_typed, together))}"
@@ -133,7 +133,7 @@ def _scores(run: Run) -> Iterator[doc.Block]:
         yield metrics_table(task.metrics[:_MOST_ROWS], how=False)
         if len(task.metrics) > _MOST_ROWS:
             yield doc.Note(f"And {len(task.metrics) - _MOST_ROWS} more metrics.", "quiet")
-        yield from bounds_notes(task)
+        yield from unsure_notes(task)
         return
     tasks = [(task.name, task.metrics[0].label, task.metrics[0]) for task in run.tasks if task.metrics]
     kept = {node.name for node in distinct(node for tree in trees_of(run.groups) for node in tree.nodes())}
@@ -179,12 +179,11 @@ def _metric(run: Run) -> str:
 
 
 def _table(found: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
-    """A line a task. common: the metric of all of them. The bounds are those of the score whatever the items without one would have scored."""
-    columns = doc.columns("Task*", "Metric~", "Score [95% interval]", "Items>", "Bounds>")
+    """A line a task. common: the metric of all of them."""
+    columns = doc.columns("Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>")
     rows: list[Sequence[doc.Content]] = []
     for name, label, metric in found:
         one, unit = metric.estimate, numbers.unit_of(metric.kind)
-        ends = numbers.bounds(one, unit)
         scored = f"{numbers.count(one.n)} of {numbers.count(one.n + one.n_missing)}" if one.n_missing else ""
         rows.append(
             (
@@ -192,7 +191,7 @@ def _table(found: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.T
                 "" if common else label,
                 doc.Cell(doc.Number(one, unit), "strong"),
                 doc.Cell(scored, "warn") if scored else numbers.count(one.n),
-                "–".join(ends) if ends else "",
+                numbers.count(one.n_unsure) if one.n_unsure else "",
             )
         )
     return doc.Table(columns, rows, "Scores")
@@ -215,20 +214,30 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
     return doc.Table(columns, rows, "Scores")
 
 
-def _unscored(run: Run) -> Iterator[doc.Block]:
-    if words := unscored(run.tasks, failed_alone=True, empty=True):
-        n = sum(task.n_samples for task in run.tasks)
-        yield doc.Note(f"Of {numbers.counted(n, 'sample')}: {words}.", "warn")
-    if undecided := sum(task.n_unsure for task in run.tasks):
-        said = f"{numbers.counted(undecided, 'answer')} undecided: the rules cannot tell whether {numbers.plural(undecided, 'it is', 'they are')} right."
-        asked = (
-            ""
-            if run.data.get("roles")
-            else f" Ask a judge: evalwright score {_typed(run)} --judge provider/name"
+def _counts(run: Run) -> Iterator[doc.Block]:
+    """How many answers are missing, unsure or no answers, and what to do about each."""
+    n_samples = sum(task.n_samples for task in run.tasks)
+    if run.n_missing:
+        samples = numbers.counted(n_samples, "sample")
+        yield doc.Note(
+            f"Of {samples} {numbers.count(run.n_missing)} missing, left out of the scores.", "warn"
         )
-        yield doc.Note(f"{said}{asked}", "warn")
+    if faults := faults_in_words(run.tasks):
+        yield doc.Note(f"No answer, counted as wrong: {faults}.", "warn")
+    if run.n_unsure:
+        yield doc.Note(f"{_unsure_sentence(run)}")
     notes = failure_notes(run)
     yield from advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
         more = len(notes) - _MOST_KINDS
         yield doc.Note(f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.", "warn")
+
+
+def _unsure_sentence(run: Run) -> str:
+    """How many readings are unsure, and how to look at them or have a judge read them."""
+    n_scored = sum(task.n_samples - task.n_missing for task in run.tasks)
+    counted = f"{numbers.count(run.n_unsure)} of {numbers.counted(n_scored, 'score')}"
+    verb = numbers.plural(run.n_unsure, "is", "are")
+    look = f"evalwright runs samples {_typed(run)} --unsure"
+    ask = f", or ask a judge: evalwright score {_typed(run)} --judge provider/name"
+    return f"{counted} {verb} unsure: a careful reader might argue. Look: {look}{'' if run.data.get('roles') else ask}"

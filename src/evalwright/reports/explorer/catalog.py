@@ -90,7 +90,7 @@ def task_info(task: TaskResult, description: str) -> dict[str, Any]:
         "name": task.name,
         "description": description,
         "samples": task.n_samples,
-        "failed": task.n_missing,
+        "missing": task.n_missing,
         "unsure": task.n_unsure,
         "outcomes": dict(task.outcomes),
         "failures": dict(task.failures),
@@ -254,7 +254,7 @@ def _difference(found: PairedComparison | UnpairedComparison | MacroDifference) 
         "value": number_json(found.difference),
         **interval_json(found.low, found.high),
         "n": n if n is not None else found.n_a + found.n_b,  # type: ignore[union-attr]
-        "failed": found.n_missing if hasattr(found, "n_missing") else 0,
+        "missing": found.n_missing if hasattr(found, "n_missing") else 0,
         "method": getattr(found, "test", "") or getattr(found, "interval_method", ""),
     }
 

@@ -128,7 +128,8 @@ class Column:
 
 
 _FIXED = (
-    ("task", "Task", True), ("outcome", "Outcome", True), ("label", "Label", True), ("failure", "Failure", True),
+    ("task", "Task", True), ("outcome", "Outcome", True), ("label", "Label", True), ("unsure", "Unsure", True),
+    ("failure", "Missing", True),
     ("scorer", "Scorer", True), ("finish", "Finish reason", True), ("score", "Score", False),
     ("repeat", "Repeat", False), ("latency", "Seconds", False), ("tokens", "Output tokens", False),
     ("input_tokens", "Input tokens", False), ("cost", "US dollars", False), ("length", "Answer characters", False),
@@ -259,9 +260,11 @@ class Samples:
         found["scorer"] = main
         for scorer in named:
             self._scorer_names.setdefault(scorer)
-            found |= self._score(scorer, scores.get(scorer), "")
+            found |= self._score(scorer, scores.get(scorer))
         found["score"] = found.get(f"score.{main}", NAN)
         found["label"] = found.get(f"label.{main}", "")
+        if any(isinstance(score, Mapping) and score.get("unsure") for score in scores.values()):
+            found["unsure"] = "unsure"
         failed = row.get("failure") or next(iter(failures.values()), None)
         if failed:
             found["failure"] = ("judge: " if failed.get("party") == "judge" else "") + str(failed.get("kind"))
@@ -283,9 +286,10 @@ class Samples:
             (_beginning(texts[0], WIDEST_PREVIEW[0]), _beginning(texts[1], WIDEST_PREVIEW[1]))
         )
 
-    def _score(self, scorer: str, score: Mapping[str, Any] | None, label: str) -> dict[str, float | str]:
+    def _score(self, scorer: str, score: Mapping[str, Any] | None) -> dict[str, float | str]:
         """Value, label and parts by the name of their column."""
         found: dict[str, float | str] = {}
+        label = ""
         if score is not None:
             value, label = score.get("value"), str(score.get("label", ""))
             made = self._has(f"score.{scorer}", f"{scorer}: score", category=False)

@@ -183,7 +183,7 @@ def estimate_json(found: Estimate) -> dict[str, Any]:
         "value": number_json(found.value),
         **interval_json(found.low, found.high),
         "n": found.n,
-        "failed": found.n_missing,
+        "missing": found.n_missing,
         "method": found.method,
     }
 

@@ -70,7 +70,7 @@ _MARKS = (
         re.IGNORECASE,
     ),
     re.compile(
-        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>[^\s:：៖,.;()。，、*=\n]{{0,14}}?\s?){_END}"
+        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>(?![A-J](?![^\W_]))[^\s:：៖,.;()。，、*=\n]{{0,14}}?\s?){_END}"
         rf"(?P<link>{_COLON}|[】」]|\s?(?:{alternatives('is', False)})\s?[:：]?|[ \t]{{0,4}}\n)|{_TOKEN})"
     ),
 )

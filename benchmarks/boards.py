@@ -1,0 +1,541 @@
+"""Rank ranges on a board of 96 models: how wide they are, and whether the true ranks lie inside.
+
+    python benchmarks/boards.py --data DIR [--boards 200] [--articles 7731] [--seed 0] [--json] [--before FILE] [--write PAGE]
+
+DIR holds recorded runs of the public hallucination leaderboard as its engine writes them, `company/model/judgments.jsonl`, one row per
+article. From them come the correlation between models (which is the spread of difficulty over articles) and how far a missing summary
+depends on difficulty. The 96 models have the hallucination rates and answer rates that the leaderboard published on 10 March 2026
+(`decision_questions/hallucination_rates.csv`, from the README of github.com/vectara/hallucination-leaderboard).
+
+An article's difficulty is normal; a model hallucinates where its loading on the difficulty and a part of its own exceed a threshold, and
+lacks a summary likewise. A model's loadings are drawn from those of the recorded models. The true rank is that of the rate over all
+articles, those without a summary included; models with the same published rate share their ranks. Each board goes to the
+package's `rank`, which `leaderboard` calls, as a matrix of scores with the missing ones marked; beside it stands Holm's method on
+mid-p McNemar tests, each on the articles that both models have. The same seed gives the same data on any version of the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: one process is one core
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq, least_squares
+from scipy.special import ndtri
+from scipy.stats import binom, multivariate_normal
+
+from decision_questions.methods import ALPHA, holm
+from decision_questions.pages import write_page
+from evalwright.analysis.ranking import Ranking, rank
+from evalwright.runs.measures import Matrix, Measure
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+RATES = Path(__file__).parent / "decision_questions" / "hallucination_rates.csv"
+ARTICLES = 7_731  # of the published leaderboard
+CONSISTENT = 0.5  # probability from which on the leaderboard calls a summary consistent
+NEW_BLOCK = 25.0  # cost of leaving out a block of articles, in the alignment's units
+MIN_MISSING = 0.02  # share of missing summaries from which on their relation to difficulty is estimated
+PAGE_ROWS = "boards"
+MARKED = 0.05  # share of missing answers above which a board marks a model
+
+MEASURE = Measure("articles", "accuracy", "consistency", "accuracy", True, False, "score")
+
+
+# -- the recorded runs -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedRuns:
+    """Recorded models on the same articles.
+
+    Args:
+        names: (models,).
+        probabilities: (models, articles), of a consistent summary; nan where there is none.
+        asked: (models, articles), whether the run has a row for the article.
+    """
+
+    names: Sequence[str]
+    probabilities: F64
+    asked: Bools
+
+    @property
+    def hallucinated(self) -> F64:
+        """(models, articles), 1 where a summary is not consistent, nan where there is none."""
+        return np.where(
+            np.isnan(self.probabilities), np.nan, (self.probabilities < CONSISTENT).astype(np.float64)
+        )
+
+    @property
+    def missing(self) -> Bools:
+        """(models, articles), where the run has a row and no valid summary."""
+        return self.asked & np.isnan(self.probabilities)
+
+
+def read_runs(folder: Path) -> RecordedRuns:
+    """The runs in a folder. A run with fewer rows than the longest is aligned to the others: rows hold no id of their article."""
+    inside = folder / "v2" if (folder / "v2").is_dir() else folder
+    files = sorted(inside.glob("*/*/judgments.jsonl"))
+    if len(files) < 3:
+        raise SystemExit(
+            f"{inside} holds {len(files)} recorded runs (company/model/judgments.jsonl); 3 are needed."
+        )
+    recorded = [_read_probabilities(file) for file in files]
+    longest = max(map(len, recorded))
+    whole = [run for run in recorded if len(run) == longest]
+    reference = np.nanmean([_standardised(run) for run in whole], axis=0)
+    probabilities = np.full((len(recorded), longest), np.nan)
+    asked = np.zeros(probabilities.shape, dtype=bool)
+    for row, run in enumerate(recorded):
+        places = np.arange(longest) if len(run) == longest else align(_standardised(run), reference)
+        probabilities[row, places] = run
+        asked[row, places] = True
+    return RecordedRuns([file.parent.name for file in files], probabilities, asked)
+
+
+def _read_probabilities(file: Path) -> F64:
+    """The judge's probability of each row, nan where the summary is not valid."""
+    probabilities = []
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            judgment = json.loads(line)
+            valid = judgment["is_valid"] and judgment["hhem_score"] is not None
+            probabilities.append(float(judgment["hhem_score"]) if valid else np.nan)
+    return np.array(probabilities)
+
+
+def _standardised(probabilities: F64) -> F64:
+    """Log odds with mean 0 and spread 1; 0 where there is none."""
+    kept = np.clip(probabilities, 0.001, 0.999)
+    odds = np.log(kept / (1 - kept))
+    standardised: F64 = np.nan_to_num((odds - np.nanmean(odds)) / np.nanstd(odds))
+    return standardised
+
+
+def align(scores: F64, reference: F64) -> I64:
+    """Places of a shorter run's rows among the articles: the order is kept, and whole blocks are left out.
+
+    Args:
+        scores: (rows,), standardised.
+        reference: (articles,), the mean of the other runs.
+
+    Returns:
+        (rows,), increasing places that maximise the agreement less a cost for each block.
+    """
+    rows = len(scores)
+    offsets = len(reference) - rows + 1
+    came_from = np.zeros((rows, offsets), dtype=np.int32)
+    best = np.where(np.arange(offsets) == 0, 0.0, -NEW_BLOCK)
+    for row in range(rows):
+        running = np.maximum.accumulate(best)
+        # The place of the running maximum, offset by offset.
+        is_new = best >= running
+        at = np.maximum.accumulate(np.where(is_new, np.arange(offsets), 0))
+        jump = running - NEW_BLOCK
+        stay = best >= jump
+        came_from[row] = np.where(stay, np.arange(offsets), at)
+        best = np.where(stay, best, jump) + scores[row] * reference[row : row + offsets]
+    places = np.empty(rows, dtype=np.int64)
+    offset = int(best.argmax())
+    for row in range(rows - 1, -1, -1):
+        places[row] = row + offset
+        offset = int(came_from[row, offset])
+    return places
+
+
+# -- difficulty and correlation --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What the recorded runs say of articles.
+
+    Args:
+        loadings: of each recorded model, the correlation of its errors with difficulty (on the normal scale).
+        missing_loadings: the same of missing summaries, of the models that lack more than a few.
+        mean_correlation: of right-or-wrong scores, over pairs.
+        mean_latent_correlation: tetrachoric, over pairs.
+        residual: root mean square of what one factor leaves of the latent correlations.
+    """
+
+    loadings: tuple[float, ...]
+    missing_loadings: tuple[float, ...]
+    mean_correlation: float
+    mean_latent_correlation: float
+    residual: float
+
+
+def tetrachoric(a: F64, b: F64) -> float:
+    """The correlation of two normal variables that exceed thresholds where a and b are 1, on the items that both have."""
+    both = ~np.isnan(a) & ~np.isnan(b)
+    first, second = a[both], b[both]
+    thresholds = ndtri([first.mean(), second.mean()])
+    joint = float((first * second).mean())
+
+    def excess(correlation: float) -> float:
+        covariance = [[1.0, correlation], [correlation, 1.0]]
+        return float(multivariate_normal.cdf(thresholds, cov=covariance)) - joint
+
+    low, high = -0.98, 0.98
+    if excess(low) > 0:
+        return low
+    if excess(high) < 0:
+        return high
+    return float(brentq(excess, low, high, xtol=1e-4))
+
+
+def estimate_structure(runs: RecordedRuns) -> Structure:
+    """Loadings on one factor, by least squares on the tetrachoric correlations of all pairs."""
+    hallucinated = runs.hallucinated
+    models = len(hallucinated)
+    first, second = np.triu_indices(models, 1)
+    latent = np.array(
+        [tetrachoric(hallucinated[a], hallucinated[b]) for a, b in zip(first, second, strict=True)]
+    )
+
+    def misfit(loadings: F64) -> F64:
+        left: F64 = loadings[first] * loadings[second] - latent
+        return left
+
+    fit = least_squares(misfit, np.full(models, 0.6), bounds=(-0.98, 0.98))
+    loadings: F64 = fit.x
+    plain = [_correlation(hallucinated[a], hallucinated[b]) for a, b in zip(first, second, strict=True)]
+
+    of_missing = []
+    for row, missing in enumerate(runs.missing):
+        if missing[runs.asked[row]].mean() < MIN_MISSING:
+            continue
+        flags = np.where(runs.asked[row], missing.astype(np.float64), np.nan)
+        others = [other for other in range(models) if other != row]
+        relations = [tetrachoric(flags, hallucinated[other]) for other in others]
+        # Least squares of relation = missing loading x loading.
+        of_others = loadings[others]
+        of_missing.append(float(np.dot(relations, of_others) / np.dot(of_others, of_others)))
+    return Structure(
+        loadings=tuple(float(loading) for loading in loadings),
+        missing_loadings=tuple(of_missing),
+        mean_correlation=float(np.mean(plain)),
+        mean_latent_correlation=float(latent.mean()),
+        residual=float(np.sqrt(np.mean(misfit(loadings) ** 2))),
+    )
+
+
+def _correlation(a: F64, b: F64) -> float:
+    both = ~np.isnan(a) & ~np.isnan(b)
+    return float(np.corrcoef(a[both], b[both])[0, 1])
+
+
+# -- boards ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """The models of the leaderboard: rates (models,), as shares."""
+
+    names: Sequence[str]
+    hallucination_rate: F64
+    answer_rate: F64
+
+    @property
+    def true_ranks(self) -> tuple[I64, I64]:
+        """The best and the worst rank of each model, (models,); models of one rate share them."""
+        rates = self.hallucination_rate
+        better = (rates[None, :] < rates[:, None]).sum(axis=1)
+        worse = (rates[None, :] > rates[:, None]).sum(axis=1)
+        return 1 + better, len(rates) - worse
+
+
+def read_published(file: Path = RATES) -> Published:
+    """The published rates."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    shares = np.array([[float(row["hallucination_rate"]), float(row["answer_rate"])] for row in rows]) / 100
+    return Published([row["model"] for row in rows], shares[:, 0], shares[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The 96 models with loadings of their own, (models,)."""
+
+    published: Published
+    loadings: F64
+    missing_loadings: F64
+
+
+def make_population(published: Published, structure: Structure, seed: int) -> Population:
+    """Draw each model's loadings from those of the recorded ones."""
+    rng = np.random.default_rng([seed, 0])
+    models = len(published.names)
+    return Population(
+        published,
+        rng.choice(structure.loadings, models),
+        rng.choice(structure.missing_loadings or (0.0,), models),
+    )
+
+
+def simulate_board(population: Population, articles: int, rng: np.random.Generator) -> Matrix:
+    """Scores (models, articles), 1 where a summary is consistent, nan where it is missing."""
+    difficulty = rng.normal(size=articles)
+
+    def exceeds(loadings: F64, shares: F64) -> Bools:
+        noise = rng.normal(size=(len(loadings), articles))
+        latent = loadings[:, None] * difficulty + np.sqrt(1 - loadings**2)[:, None] * noise
+        above: Bools = latent > -ndtri(np.clip(shares, 1e-9, 1 - 1e-9))[:, None]
+        return above
+
+    published = population.published
+    hallucinated = exceeds(population.loadings, published.hallucination_rate)
+    missing = exceeds(population.missing_loadings, 1 - published.answer_rate)
+    return score_matrix(np.where(missing, np.nan, 1.0 - hallucinated), missing, np.ones_like(missing))
+
+
+def score_matrix(values: F64, missing: Bools, asked: Bools) -> Matrix:
+    """The package's matrix of one task, as it is read from records."""
+    keys = np.arange(values.shape[1], dtype=np.int64)
+    fields: dict[str, Any] = {
+        "measure": MEASURE,
+        "keys": keys,
+        "values": values,
+        "asked": asked,
+        "missing": missing,
+        "clusters": None,
+        "slices": {},
+    }
+    if "unsure" in Matrix.__dataclass_fields__:
+        fields["unsure"] = np.zeros(values.shape, dtype=bool)
+    return Matrix(**fields)
+
+
+@dataclass(frozen=True)
+class RankSummary:
+    """What many boards gave by one method.
+
+    Args:
+        median_width: of the rank ranges of all models and boards, a range from r to r having width 1.
+        width_quantiles: 5, 25, 75 and 95%.
+        median_width_unmarked, median_width_marked: of models with at most 5% missing, and with more.
+        ranks_inside: share of the models' true ranks inside their ranges.
+        boards_inside: share of boards on which every true rank is inside.
+        boards_inside_unmarked: the same, of the models with at most 5% missing.
+        pairs_separated: share of the pairs with different rates that a board separates.
+        pairs_wrong: mean number of pairs a board separates in the wrong direction, or though the rates are equal.
+    """
+
+    median_width: float
+    width_quantiles: tuple[float, ...]
+    median_width_unmarked: float
+    median_width_marked: float
+    ranks_inside: float
+    boards_inside: float
+    boards_inside_unmarked: float
+    pairs_separated: float
+    pairs_wrong: float
+
+
+class RankRanges:
+    """Collects the rank ranges of one method, board by board."""
+
+    def __init__(self, published: Published) -> None:
+        rates = published.hallucination_rate
+        self._best, self._worst = published.true_ranks
+        self._marked = 1 - published.answer_rate > MARKED
+        self._is_better = rates[:, None] < rates[None, :]
+        self._widths: list[I64] = []
+        self._inside: list[Bools] = []
+        self._separated: list[float] = []
+        self._wrong: list[int] = []
+
+    def add(self, low: I64, high: I64, better: Bools) -> None:
+        """Take a board: best and worst ranks (models,), and whether the row's model is called better than the column's."""
+        self._widths.append(high - low + 1)
+        self._inside.append((low <= self._best) & (high >= self._worst))
+        self._separated.append(float(better[self._is_better].mean()))
+        self._wrong.append(int(better[~self._is_better].sum()))
+
+    def summary(self) -> RankSummary:
+        """All boards together."""
+        widths, inside, marked = np.array(self._widths), np.array(self._inside), self._marked
+        quantiles = np.quantile(widths, [0.05, 0.25, 0.75, 0.95])
+        return RankSummary(
+            median_width=float(np.median(widths)),
+            width_quantiles=tuple(float(quantile) for quantile in quantiles),
+            median_width_unmarked=float(np.median(widths[:, ~marked])),
+            median_width_marked=float(np.median(widths[:, marked])),
+            ranks_inside=float(inside.mean()),
+            boards_inside=float(inside.all(axis=1).mean()),
+            boards_inside_unmarked=float(inside[:, ~marked].all(axis=1).mean()),
+            pairs_separated=float(np.mean(self._separated)),
+            pairs_wrong=float(np.mean(self._wrong)),
+        )
+
+
+@dataclass(frozen=True)
+class BoardResults:
+    """What many boards gave, by the package and by Holm's method."""
+
+    boards: int
+    models: int
+    articles: int
+    package: RankSummary
+    holm: RankSummary
+    seconds_per_board: float
+
+
+def measure_boards(population: Population, boards: int, articles: int, seed: int) -> BoardResults:
+    """Simulate boards and collect their rank ranges."""
+    by_package, by_holm = RankRanges(population.published), RankRanges(population.published)
+    seconds = 0.0
+    for board in range(boards):
+        matrix = simulate_board(population, articles, np.random.default_rng([seed, 1, board]))
+        started = time.monotonic()
+        ranking = rank([matrix])
+        seconds += time.monotonic() - started
+        low, high = np.array(ranking.ranks).T
+        by_package.add(low, high, _called_better(ranking))
+
+        better = holm_better(matrix.values)
+        by_holm.add(1 + better.sum(axis=0), len(better) - better.sum(axis=1), better)
+        if (board + 1) % 20 == 0:
+            print(f"{board + 1} of {boards} boards", file=sys.stderr)
+
+    models = len(population.published.names)
+    return BoardResults(boards, models, articles, by_package.summary(), by_holm.summary(), seconds / boards)
+
+
+def _called_better(ranking: Ranking) -> Bools:
+    """(models, models), whether the row's model is better than the column's by the ranking's own pairs."""
+    models = len(ranking.ranks)
+    better = np.zeros((models, models), dtype=bool)
+    for pair in ranking.pairs():
+        if pair.verdict == "better":
+            better[pair.a, pair.b] = True
+        elif pair.verdict == "worse":
+            better[pair.b, pair.a] = True
+    return better
+
+
+def holm_better(values: F64) -> Bools:
+    """(models, models), whether the row is better by Holm on mid-p McNemar, each pair on the articles that both have."""
+    right, wrong = (values == 1).astype(np.float32), (values == 0).astype(np.float32)
+    wins = np.round(right @ wrong.T).astype(np.int64)
+    first, second = np.triu_indices(len(values), 1)
+    ahead, behind = wins[first, second], wins[second, first]
+    fewer, discordant = np.minimum(ahead, behind), ahead + behind
+    p_values = 2 * binom.cdf(fewer, discordant, 0.5) - binom.pmf(fewer, discordant, 0.5)
+    shown = np.array(holm(np.minimum(p_values, 1.0).tolist())) < ALPHA
+    better = np.zeros(wins.shape, dtype=bool)
+    better[first, second] = shown & (ahead > behind)
+    better[second, first] = shown & (behind > ahead)
+    return better
+
+
+# -- the report ------------------------------------------------------------------------------------------------------
+
+
+def real_ranks(runs: RecordedRuns) -> dict[str, tuple[int, int]]:
+    """Rank ranges of the recorded runs themselves."""
+    values = 1.0 - runs.hallucinated
+    ranking = rank([score_matrix(values, runs.missing, runs.asked)])
+    return dict(zip(runs.names, ranking.ranks, strict=True))
+
+
+def report(
+    results: BoardResults,
+    structure: Structure,
+    recorded: Mapping[str, Sequence[int]],
+    before: Mapping[str, Any] | None,
+) -> list[str]:
+    """The lines that are printed. before: what `--json` printed of another version."""
+    loadings = ", ".join(f"{loading:.2f}" for loading in structure.loadings)
+    of_missing = ", ".join(f"{loading:.2f}" for loading in structure.missing_loadings)
+    columns = {
+        "Evalwright": _cells(results.package),
+        "Holm on mid-p McNemar, scored articles": _cells(results.holm),
+    }
+    if before is not None:
+        columns = {"before": _cells(RankSummary(**before["boards"]["package"])), **columns}
+    names = list(_cells(results.package))
+    rows = [[name, *(cells[name] for cells in columns.values())] for name in names]
+    table = [["", *columns], ["---"] * (len(columns) + 1), *rows]
+    return [
+        f"From {len(recorded)} recorded runs: correlation of errors between models {structure.mean_correlation:.2f}, "
+        f"latent {structure.mean_latent_correlation:.2f}; loadings on difficulty {loadings} (residual "
+        f"{structure.residual:.2f}); those of missing summaries {of_missing or 'none'}.",
+        "",
+        f"Rank ranges of the recorded runs: {_ranges(recorded)}{'; before: ' + _ranges(before['recorded']) if before else ''}.",
+        "",
+        f"{results.boards} boards of {results.models} models on {results.articles:,} articles, ranked in "
+        f"{results.seconds_per_board:.1f} s each:",
+        "",
+        *(f"| {' | '.join(cells)} |" for cells in table),
+    ]
+
+
+def _ranges(recorded: Mapping[str, Sequence[int]]) -> str:
+    return ", ".join(f"{name} {best} to {worst}" for name, (best, worst) in recorded.items())
+
+
+def _cells(ranks: RankSummary) -> dict[str, str]:
+    return {
+        "width of a rank range, median": f"{ranks.median_width:.0f}",
+        "5%, 25%, 75%, 95% of the widths": ", ".join(f"{width:.0f}" for width in ranks.width_quantiles),
+        "median, models with at most 5% missing": f"{ranks.median_width_unmarked:.0f}",
+        "median, models with more": f"{ranks.median_width_marked:.0f}",
+        "pairs of different rates that are separated": f"{ranks.pairs_separated:.0%}",
+        "true ranks inside their ranges": f"{ranks.ranks_inside:.2%}",
+        "boards on which all true ranks are inside": f"{ranks.boards_inside:.1%}",
+        "the same, of models with at most 5% missing": f"{ranks.boards_inside_unmarked:.1%}",
+        "pairs separated wrongly, on a board": f"{ranks.pairs_wrong:.2f}",
+    }
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="recorded runs: company/model/judgments.jsonl"
+    )
+    parser.add_argument("--boards", type=int, default=200)
+    parser.add_argument("--articles", type=int, default=ARTICLES)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print JSON in place of text")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="what --json printed of another version")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="a page to put the table into")
+    options = parser.parse_args()
+    if options.boards < 1 or options.articles < 2:
+        parser.error("--boards must be at least 1 and --articles at least 2")
+
+    runs = read_runs(options.data)
+    structure = estimate_structure(runs)
+    recorded = real_ranks(runs)
+    population = make_population(read_published(), structure, options.seed)
+    results = measure_boards(population, options.boards, options.articles, options.seed)
+    before = json.loads(options.before.read_text(encoding="utf-8")) if options.before else None
+    lines = report(results, structure, recorded, before)
+    if options.write:
+        write_page(options.write, PAGE_ROWS, lines)
+    if options.json:
+        everything = {"structure": asdict(structure), "recorded": recorded, "boards": asdict(results)}
+        print(json.dumps(everything, indent=1))
+    else:
+        print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
