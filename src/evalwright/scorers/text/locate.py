@@ -16,6 +16,7 @@ from evalwright.core.sentences import sentences
 from evalwright.scorers.text.cues import anywhere, labels, last_revision, opening, words
 from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.text.tokens import fold
 
 MOST_CHARACTERS = 8000
@@ -33,10 +34,6 @@ _NEXT = re.compile(
     r"[^\n]{1,80}(?P<next>\n+[^\n]{1,300}\n{1,2}[ \t]{0,4}\(?A[.):、][^\n]{0,200}\n{1,2}[ \t]{0,4}\(?B[.):、])"
 )
 """A short first line, and after it another question with its options."""
-_INVENTED = re.compile(r"(?<=[^\n:：!！?？])[ \t]*\n+[^\n?？؟]{8,300}[?？؟]")
-"""A line with a question behind a line that is none and announces nothing."""
-MAX_ANSWER_CHARS = 400
-"""Characters before a question without a label up to which it may be one that the model goes on to invent."""
 _ASKED = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
 _NAMES = rf"{alternatives('field')}|{alternatives('label')}"
 _TAG = re.compile(rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]", re.IGNORECASE)
@@ -131,7 +128,7 @@ def said(
     is_short: no working is expected, so that a question after a first line is one that the model invented. holds: whether a plain text may be an answer of the kind that is looked for; a claim that does not hold one is passed over.
     """
     text = own_part(reply, question)
-    text = _before_invented_question(text) if is_short else text
+    text = before_next_question(text, question, _may_answer) if is_short else text
     if (field := _field(text)) is not None:
         return field
     bold = tuple(dict.fromkeys(plain(found).strip() for found in _BOLD.findall(text)))
@@ -239,12 +236,9 @@ def own_part(reply: str, question: str = "") -> str:
     return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
 
 
-def _before_invented_question(text: str) -> str:
-    """The text up to a question that the model goes on to ask itself after a first short answer."""
-    invented = _INVENTED.search(text[: MAX_ANSWER_CHARS * 2])
-    if invented is None or invented.start() > MAX_ANSWER_CHARS:
-        return text
-    return text[: invented.start()]
+def _may_answer(text: str) -> bool:
+    """Whether a beginning of a reply says something, and does more than to announce it or to ask."""
+    return any(map(str.isalnum, text)) and text.rstrip()[-1:] not in ":：!！?？"
 
 
 def _same_question(one: str, other: str) -> bool:
