@@ -18,6 +18,7 @@ from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, unreadable
@@ -433,7 +434,10 @@ def numeric(
         tolerance = read_tolerance(metadata.get("tolerance"))
     else:
         tolerance = read_tolerance({"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0})
-    found = said(answer.text)
+    reply = before_next_question(
+        answer.text, sample.input, lambda text: bool(find_numbers(plain(text), language))
+    )
+    found = said(reply)
     if not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty").outcome()
     if declined := declines(found.text):
