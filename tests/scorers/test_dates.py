@@ -109,7 +109,7 @@ QUESTION = "Is 91 a prime number?"
         ("no", "Not true", CORRECT),
         ("no", "Yes and no", UNSURE_INCORRECT),
         ("no", "Yes or no", UNSURE_INCORRECT),
-        ("no", "Yesterday", "unreadable?"),
+        ("no", "Yesterday", UNREADABLE),
         ("no", "No one can say that", "unreadable?"),
         ("no", "There is no doubt: it is prime.", INCORRECT),
         ("no", "91 = 7 × 13.", UNSURE_INCORRECT),

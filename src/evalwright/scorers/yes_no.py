@@ -85,7 +85,8 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     side = _taken_up_side(parts[0], asked, language)
     if side:
         return _against(target, side, "no explicit yes or no")
-    return unreadable("no yes or no", "no explicit yes or no")
+    is_another_word = text.isascii() and len(read(text).tokens) == 1 and len(text) > 2
+    return unreadable("no yes or no", "" if is_another_word else "no explicit yes or no")
 
 
 def _restated_side(parts: Sequence[str], asked: list[str], language: str) -> str:
