@@ -277,6 +277,50 @@ def _slip(one: str, other: str) -> bool:
     return longer[:at] + longer[at + 1 :] == shorter and (longer[at] == longer[at - 1] or inside)
 
 
+# -- the text around words
+
+
+def text_behind(reading: Reading, mention: Mention) -> str:
+    """The text right behind a mention, with the ending of its last word."""
+    text = text_between(reading, mention.end - 1, mention.end + 8)
+    word, token = reading.cased[mention.end - 1], reading.tokens[mention.end - 1]
+    if not "가" <= word[-1:] <= "힣":
+        return text[len(word) :]
+    pairs = zip(word.casefold(), token, strict=False)
+    stem = next(
+        (place for place, (char, other) in enumerate(pairs) if char != other), min(len(word), len(token))
+    )
+    return text[stem:]
+
+
+def text_between(reading: Reading, start: int, end: int) -> str:
+    """The text from one word up to another, with what stands between."""
+    end = min(end, len(reading.tokens))
+    pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]
+    return "".join(pieces)
+
+
+# -- Vietnamese tones
+
+
+def toned(word: str) -> str:
+    """A Vietnamese word with its marks in one order, so that "hoà" is "hòa"."""
+    parts = unicodedata.normalize("NFD", word.casefold())
+    return "".join(char for char in parts if not unicodedata.combining(char)) + "".join(
+        sorted(char for char in parts if unicodedata.combining(char))
+    )
+
+
+def tones_of(targets: Sequence[Target]) -> dict[str, set[str]]:
+    """The words of the targets as they are toned, by how they are matched."""
+    tones: dict[str, set[str]] = {}
+    for target in targets:
+        reading = read(plain(target.text))
+        for word, token in zip(reading.cased, reading.tokens, strict=True):
+            tones.setdefault(token, set()).add(toned(word))
+    return tones
+
+
 # -- where a target stands ------------------------------------------------------------------------------------------------
 
 

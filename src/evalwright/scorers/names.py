@@ -8,7 +8,6 @@ other answer in an earlier clause. Without such a sentence the reply is wrong.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -29,6 +28,10 @@ from evalwright.scorers.match import (
     read,
     same_given,
     script_of,
+    text_behind,
+    text_between,
+    toned,
+    tones_of,
     without_tag,
 )
 from evalwright.scorers.text.cues import anywhere, cues, labels, last_revision, months, pattern, words
@@ -38,8 +41,6 @@ from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, shortened, unreadable
 
 MAX_SENTENCES = 12
-MAX_WORDS = 80
-"""Words of a sentence that are read; the scripts without spaces count characters."""
 MAX_BARE_WORDS = 6
 MAX_ARTICLES = 8
 BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
@@ -112,7 +113,7 @@ class Names:
         self.confusable = (*confusable, *(name for name in NAMESAKES if name not in self._plain_targets()))
         self.cues = cues(language)
         code = language.split("-")[0]
-        self.tones = _tones_of(targets) if code == "vi" else {}
+        self.tones = tones_of(targets) if code == "vi" else {}
         self.capitalises_nouns = code == "de"
         self.inflected = code in ("pl", "ru", "uk", "tr", "ta", "hi", "ar", "fi", "hu", "cs", "sk", "et")
         self.denies_behind = code in ("ko", "ja", "tr", "hi", "ta")
@@ -282,7 +283,7 @@ class Names:
         if self._is_alternative(reading, mention, plainly):
             return "the target is one of several"
         goes_on = bool(self._shared(tokens[last:]) or self._names(reading, last, size))
-        if goes_on and _USED_TO_BE.search(_text_between(reading, first, last)):
+        if goes_on and _USED_TO_BE.search(text_between(reading, first, last)):
             return "the target was the answer once"
         if self._earlier_answer(reading, mention, first):
             return "something else is given first"
@@ -310,7 +311,7 @@ class Names:
             behind = any(at < other.start <= at + ASIDE_REACH_WORDS for other in plainly)
             if before != behind:
                 return True
-        text = _text_between(reading, max(0, mention.start - 3), mention.end + 3)
+        text = text_between(reading, max(0, mention.start - 3), mention.end + 3)
         if anywhere("alternative", text) and len(plainly) < 2:
             return True
         hedges = [at for at, token in enumerate(tokens) if token in _PERHAPS]
@@ -322,7 +323,7 @@ class Names:
         restart = max((at + 1 for at in range(mention.start) if tokens[at] in self.restarts), default=0)
         if not clause or (restart > 0 and restart >= clause - 1):
             return False
-        if _NAMELY.search(_text_between(reading, clause, mention.start)):
+        if _NAMELY.search(text_between(reading, clause, mention.start)):
             return False
         places = range(restart, clause)
         earlier = [tokens[at] for at in places]
@@ -340,7 +341,7 @@ class Names:
         is_alone = last - clause <= mention.end - mention.start
         if not self.is_person and is_alone and reading.gaps[clause].strip() == ",":
             return False  # "Paris, France"
-        if _USED_TO_BE.search(_text_between(reading, restart, clause)):
+        if _USED_TO_BE.search(text_between(reading, restart, clause)):
             return False
         mine = self._shared(tokens[clause:last])
         is_spaceless = script_of(reading.text) in BARE_CHARS
@@ -371,7 +372,7 @@ class Names:
             return True
         if any(token in self.cues.aside and token[:5] not in self.asked for token in near):
             return True
-        if _ASIDE_BEHIND.match(_text_behind(reading, mention)):
+        if _ASIDE_BEHIND.match(text_behind(reading, mention)):
             return True
         return self.is_possessor(reading, mention) and not self.cues.aside.isdisjoint(
             reading.tokens[mention.end + 1 : mention.end + 4]
@@ -427,9 +428,7 @@ class Names:
         if not self.tones:
             return reading
         tokens = [
-            token
-            if word.isascii() or _toned(word) in self.tones.get(token, (_toned(word),))
-            else _toned(word)
+            token if word.isascii() or toned(word) in self.tones.get(token, (toned(word),)) else toned(word)
             for word, token in zip(reading.cased, reading.tokens, strict=True)
         ]
         return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
@@ -493,41 +492,3 @@ class Names:
                 continue
             names.append(word)
         return names
-
-
-def _toned(word: str) -> str:
-    """A Vietnamese word with its marks in one order, so that "hoà" is "hòa"."""
-    parts = unicodedata.normalize("NFD", word.casefold())
-    return "".join(char for char in parts if not unicodedata.combining(char)) + "".join(
-        sorted(char for char in parts if unicodedata.combining(char))
-    )
-
-
-def _tones_of(targets: Sequence[Target]) -> dict[str, set[str]]:
-    """The words of the targets as they are toned, by how they are matched."""
-    tones: dict[str, set[str]] = {}
-    for target in targets:
-        reading = read(plain(target.text))
-        for word, token in zip(reading.cased, reading.tokens, strict=True):
-            tones.setdefault(token, set()).add(_toned(word))
-    return tones
-
-
-def _text_behind(reading: Reading, mention: Mention) -> str:
-    """The text right behind a mention, with the ending of its last word."""
-    text = _text_between(reading, mention.end - 1, mention.end + 8)
-    word, token = reading.cased[mention.end - 1], reading.tokens[mention.end - 1]
-    if not "가" <= word[-1:] <= "힣":
-        return text[len(word) :]
-    pairs = zip(word.casefold(), token, strict=False)
-    stem = next(
-        (place for place, (char, other) in enumerate(pairs) if char != other), min(len(word), len(token))
-    )
-    return text[stem:]
-
-
-def _text_between(reading: Reading, start: int, end: int) -> str:
-    """The text from one word up to another, with what stands between."""
-    end = min(end, len(reading.tokens))
-    pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]
-    return "".join(pieces)
