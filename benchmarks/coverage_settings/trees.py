@@ -192,7 +192,8 @@ def _losing(rng: np.random.Generator, n: int, what: str) -> tuple[F64, F64]:
         b = np.asarray(np.clip(a - rng.normal(0.05, 0.1, n), 0.0, 1.0), dtype=np.float64)
         return a, b
     u = rng.random(n)
-    return ((u < 0.15) | (u > 0.25)) * 1.0, (u >= 0.15) * 1.0
+    a = ((u < 0.15) | (u > 0.25)).astype(np.float64)
+    return a, (u >= 0.15).astype(np.float64)
 
 
 _SEVEN = _translations(7, 200, 0.7, 0.5)

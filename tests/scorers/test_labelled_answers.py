@@ -38,7 +38,7 @@ def scores(table: str, kind: str) -> list[tuple[bool, Score]]:
             continue
         choices = tuple(row.get("options") or row.get("choices") or ()) if kind == "choice" else ()
         right = row["gold"] if choices else row.get("targets", row.get("gold"))
-        rights = (right,) if isinstance(right, str | int) else tuple(right)
+        rights = (right,) if isinstance(right, str | int) else tuple(right or ())
         gold = tuple(one if isinstance(one, int) else LETTERS.index(one) for one in rights) if choices else ()
         targets = () if choices else tuple(map(str, rights))
         language = row.get("language") or row["lang"]

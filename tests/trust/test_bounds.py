@@ -193,9 +193,11 @@ class _Kept:
 
     def __init__(self) -> None:
         self.data: Any = None
+        self.has_text = False
 
     def add(self, event: str, data: Any) -> bool:
         self.data = data
+        self.has_text = True
         return True
 
     def ended(self) -> bool:

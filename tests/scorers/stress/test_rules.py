@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalwright
+from evalwright.core.samples import UNREADABLE
 from evalwright.scorers.judge.forms import BadVerdict, mark_of
 from evalwright.scorers.stress.question import Question, question_of
 from evalwright.scorers.stress.rubric import MEANINGS, asked_about
@@ -24,7 +25,6 @@ from evalwright.scorers.stress.rules import (
     HANDLED,
     PARTIAL,
     REFUSAL,
-    UNREADABLE,
     Ruling,
     judge_by_rules,
 )
