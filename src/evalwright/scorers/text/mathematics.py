@@ -1,6 +1,6 @@
 """Whether a reply gives a target formula: what in it is the answer, and whether that is the same (`expressions.py`, `formula_shapes.py`).
 
-What the reply claims decides, else its last sentence with a formula; a sentence that only checks the result is passed over. Plain numbers with
+What the reply claims decides, else its last sentences with a formula. Plain numbers with
 units and in words are read by `scorers/quantity.py`. Nothing of a text is run.
 """
 
@@ -54,11 +54,6 @@ _JOINING_LETTERS = {"es": "yoeu", "it": "eo", "pt": "eo", "pl": "i", "ca": "io",
 _ALWAYS_JOINING = frozenset("иіو와과と")
 _BOLD = re.compile(r"(?<![\w)*])\*\*(?=[^\s*])([^*\n]{1,200}?)\*\*(?![\w(*])")
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+(?!\d+\s*$)|(?<=[。！？])")
-_CHECK = re.compile(
-    r"\b(?:check|verif|vérif|prüf|probe|comprob|controle|as required|indeed)|検算|確認|检验|验算|檢驗|검산|확인|провер|kiểm tra|pemeriksaan|sprawdz|kontrol|التحقق|जाँच",
-    re.IGNORECASE,
-)
-"""A sentence that only checks the result."""
 _FORM_ASKED = re.compile(
     r"irr[eé]duc|irredut|irridu|既约|最簡|有理化|factori|因式分解|素因数|소인수|인수분해|scientific|científica|scientifique|ausmultipl|développ|desarroll|desenvolv|展開|展开|전개|разлож|rahisisha|phân tích|khai triển|mixed|mixto|misto|gemischt|partial frac|"
     r"simplif|reduce\b|lowest|rationali|vereinfach|kürze|factor|expand|约分|化简|簡約|簡単に|약분|간단|сократ|упрост|sederhanakan|rút gọn|uprość|sadeleştir|बसरल|सरल|اختصر|بسط",
@@ -369,14 +364,8 @@ def _regions(said: Said) -> Iterator[tuple[str, bool]]:
     sentences = [
         part for part in _SENTENCE_END.split(raw[-4 * MAX_REGION_CHARS :]) if any(map(str.isalnum, part))
     ]
-    tried = 0
-    for sentence in reversed(sentences):
-        if _CHECK.search(sentence) and len(sentences) > 1:
-            continue
-        tried += 1
-        yield sentence, tried == 1
-        if tried == MAX_SENTENCES:
-            return
+    for place, sentence in enumerate(reversed(sentences[-MAX_SENTENCES:])):
+        yield sentence, place == 0
 
 
 def _doubt(there: Sequence[Candidate], place: int, *, is_final: bool) -> str:
