@@ -2,7 +2,7 @@
 
     python benchmarks/answers.py FILE... [--judge provider/name] [--show 20] [--json]
 
-A FILE has a JSON object a line: `kind` (choice, number, match, math, yes_no, date; else a short answer), `lang`, `question`, `choices`,
+A FILE has a JSON object a line: `kind` (choice, number, match, math, yes_no, date, premise; else a short answer), `lang`, `question`, `choices`,
 `gold` (an option's letter or place, or targets), `answer`, and the reader's `verdict` (correct, incorrect, not_attempted, unclear). The
 spellings of other tables are read too (`language`, `options`, `targets`, `reference`, `reply`, `label`), and `model_kind` (base, small,
 chat). An answer is right or not: not attempted and unreadable ones are wrong. Answers that the reader calls unclear are left out,
@@ -36,8 +36,10 @@ SCORERS = {
     "number": ("numeric", {}),
     "math": ("final-answer", {"kind": "math"}),
     "formula": ("final-answer", {"kind": "math"}),
+    "premise": ("stress", {}),
 }
-NOT_SCORED_HERE = ("premise",)
+RIGHT_LABELS = ("correct", "refusal", "correction")
+"""What scorers call a right answer; of a question with a false premise, to decline it or to put it right."""
 TYPES = {"date": "date", "yes_no": "yes_no"}
 UNCLEAR = ("unclear", "undecided")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -71,7 +73,7 @@ class Reading:
     @property
     def is_right(self) -> bool:
         """Whether the rules call it right."""
-        return self.label == "correct"
+        return self.label in RIGHT_LABELS
 
     @property
     def agrees(self) -> bool:
@@ -105,6 +107,7 @@ def read_row(row: Mapping[str, Any], place: int) -> LabelledAnswer:
     metadata = {"language": language, **({"answer_type": TYPES[kind]} if kind in TYPES else {})}
     if "answer_type" in row:
         metadata["answer_type"] = row["answer_type"]
+    metadata |= {key: row[key] for key in ("premise", "corrections", "fabrications") if row.get(key)}
     metadata |= row.get("metadata") or {}
 
     targets = row.get("targets", row.get("gold", row.get("reference")))
@@ -257,9 +260,7 @@ def main() -> None:
         line for file in arguments.files for line in file.read_text("utf-8").splitlines() if line.strip()
     ]
     rows = [json.loads(line) for line in lines]
-    answers = [
-        read_row(row, place) for place, row in enumerate(rows) if row.get("kind") not in NOT_SCORED_HERE
-    ]
+    answers = [read_row(row, place) for place, row in enumerate(rows)]
     answers = [answer for answer in answers if not arguments.kind or answer.kind in arguments.kind]
     clear = [answer for answer in answers if answer.label not in UNCLEAR]
     readings = [read_by_rules(answer) for answer in clear]
