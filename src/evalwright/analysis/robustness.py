@@ -140,7 +140,7 @@ def how_to_fill(runs: Sequence[Run]) -> str:
     if not lacking:
         return ""
     if all("imported" in run.data["configuration"] for run in lacking):
-        return "Only the program that they were imported from can ask again."
+        return "Only the program that made them can send these requests again."
     kinds = {kind for run in lacking for task in run.tasks for kind, n in task.failures.items() if n}
     if kinds and kinds <= {FILTERED}:
         return "The provider's filter stopped these prompts; its settings, or another provider, would fill the gap."

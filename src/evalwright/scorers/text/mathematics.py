@@ -347,7 +347,7 @@ def _judged(
     if said.marked and any(
         _equal(wanted, one.shapes) for one in candidates(f"{said.before}\n{said.after}", language)
     ):
-        doubt = "the target stands beside the answer"
+        doubt = "the target is named beside the answer"
     if any(
         number.word and number.value > 1 for number in find_numbers(said.text[-MAX_WORDS_CHARS:], language)
     ):
@@ -371,7 +371,7 @@ def _regions(said: Said) -> Iterator[tuple[str, bool]]:
 def _doubt(there: Sequence[Candidate], place: int, *, is_final: bool) -> str:
     """Why a reader might argue with a formula that is the target."""
     if not is_final:
-        return "it does not stand in the last sentence"
+        return "it is not in the last sentence"
     later = [number for candidate in there[place + 1 :] if (number := _single(candidate)) is not None]
     here = _single(there[place])
     if here is not None and any(abs(number - here) > abs(here) / 100 for number in later):
