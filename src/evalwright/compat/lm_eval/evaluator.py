@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -31,8 +32,10 @@ from evalwright.runs.reader import Run
 from evalwright.tasks.dialects import SCORINGS
 
 Settings = Mapping[str, Any]
-_LABELS = ("name", "group", "job_type", "tags", "notes", "mode", "step")
+_LABELS = ("name", "group", "job_type", "tags", "notes", "step")
 """What only labels a run of a tracker."""
+_WANDB_MODES = ("online", "offline", "disabled")
+"""Where the numbers go: to its server, to a local folder, nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,14 @@ class Evaluation:
     """What the settings become. notes: sentences on settings that became something else, or nothing. track: trackers.
 
     config: what its results files say of the settings, with the model's `name` there and what they have beside the settings (`shown`).
+    environment: variables that trackers read during the run.
     """
 
     configuration: Configuration
     notes: list[str] = field(default_factory=list)
     track: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
@@ -97,7 +102,9 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         num_fewshot=given.get("num_fewshot"),
     )
     track = tuple(_track(given, notes))
-    return Evaluation(configuration, [*notes, *_notes(given)], track, _config(given, spec, seeds))
+    environment = _tracker_environment(given)
+    config = _config(given, spec, seeds)
+    return Evaluation(configuration, [*notes, *_notes(given)], track, config, environment)
 
 
 def _model(given: Settings, notes: list[str]) -> ModelSpec:
@@ -146,11 +153,15 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
         if arguments := dict(given.get(name, {})):
             project = arguments.pop("project", "")
             entity = arguments.pop("entity", "") if tracker == "wandb" else ""
+            mode = _wandb_mode(arguments) if tracker == "wandb" else None
             if labels := ", ".join(key for key in _LABELS if arguments.pop(key, None) is not None):
                 notes.append(f"--{name}: {labels} not used: the run there has the name of the run here.")
             if arguments:
                 others = ", ".join(map(repr, arguments))
                 raise ConfigurationError(f"--{name} takes project here, and not {others}.")
+            if mode == "disabled":
+                notes.append("--wandb_args mode=disabled: nothing is logged to Weights & Biases.")
+                continue
             where = "/".join(part for part in (entity, project) if part)
             yield f"{tracker}={where}" if where else tracker
     if given.get("wandb_config_args"):
@@ -161,6 +172,36 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
         raise ConfigurationError(
             "--hf_hub_log_args: nothing is pushed to the hub by a run. `evalwright export hf-results RUN` writes the files to upload."
         )
+
+
+def _wandb_mode(arguments: dict[str, Any]) -> str | None:
+    """Take `mode` out of the arguments of Weights & Biases. Raises ConfigurationError for one that it does not have."""
+    mode = arguments.pop("mode", None)
+    if mode is not None and mode not in _WANDB_MODES:
+        known = ", ".join(_WANDB_MODES)
+        raise ConfigurationError(f"--wandb_args mode takes {known}, not {mode!r}.")
+    return mode
+
+
+def _tracker_environment(given: Settings) -> dict[str, str]:
+    """The variables that carry what `TrackedRun` has no place for: where Weights & Biases writes."""
+    mode = _wandb_mode(dict(given.get("wandb_args", {})))
+    return {} if mode is None else {"WANDB_MODE": mode}
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables, and set them back afterwards."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> dict[str, Any]:
@@ -196,6 +237,11 @@ def run_evaluation(
     evaluation: Evaluation, model: Model | None = None, progress: ProgressReporter | None = None
 ) -> Run:
     """The finished run. Raises UsageError."""
+    with _environment(evaluation.environment):
+        return _finished_run(evaluation, model, progress)
+
+
+def _finished_run(evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None) -> Run:
     from evalwright.evaluation.objects import Objects
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.runs.callbacks import Callbacks

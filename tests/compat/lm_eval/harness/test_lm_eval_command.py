@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -130,6 +131,8 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --seed 1,2", "--seed"),
         ("--tasks sky --verbosity LOUD", "--verbosity"),
         ("--tasks sky --wandb_config_args a=b", "not supported"),
+        ("--tasks sky --wandb_args project=p,mode=shared", "online, offline, disabled, not 'shared'"),
+        ("--tasks sky --trackio_args project=p,mode=offline", "not 'mode'"),
         ("--tasks sky --hf_hub_log_args push_results_to_hub=True", "export hf-results"),
         ("--tasks sky --gen_kwargs nonsense", "key=value"),
         ("--tasks gen --gen_kwargs temprature=1", "Did you mean 'temperature'?"),
@@ -569,6 +572,31 @@ def test_every_flag_there_is_taken_and_on_the_page() -> None:
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
     }
     assert keys == shown, "keys of the file of --config"
+
+
+@pytest.mark.parametrize(
+    ("mode", "where_logged"), [("offline", ["offline"]), ("online", ["online"]), ("disabled", [])]
+)
+def test_weights_and_biases_gets_its_mode(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch, mode: str, where_logged: list[str]
+) -> None:
+    """Who asks for offline or disabled sends nothing to a server."""
+    from evalwright import trackers
+
+    logged: list[str] = []
+
+    def log(run: Any, where: str, before: str) -> str:
+        logged.append(os.environ["WANDB_MODE"])
+        return "id"
+
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setitem(sys.modules, "wandb", ModuleType("wandb"))
+    monkeypatch.setattr(trackers._TRACKERS, "get", lambda name: log)
+    done = harness(f"--tasks gen --limit 1 --wandb_args project=planets,mode={mode}")
+    assert done.code == 0, done.err
+    assert logged == where_logged
+    assert "WANDB_MODE" not in os.environ, "it holds for this run alone"
+    assert ("nothing is logged" in done.err) == (mode == "disabled")
 
 
 def test_lists_and_validation(tasks: Path) -> None:
