@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalwright.compat.lm_eval.api.model import CachingLM
-from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
+from evalwright.compat.lm_eval.harness.backends import SPREAD, Backend, backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised, renamed_tasks
+from evalwright.compat.lm_eval.harness.plugins import load_plugins
 from evalwright.compat.lm_eval.runs.names import NAMING, file_safe
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
@@ -43,7 +44,7 @@ class Evaluation:
     """What the settings become. notes: sentences on settings that became something else, or nothing. track: trackers.
 
     config: what its results files say of the settings, with the model's `name` there and what they have beside the settings (`shown`).
-    environment: variables that trackers read during the run.
+    environment: variables that trackers read during the run. plugins: Python files that were loaded for it.
     """
 
     configuration: Configuration
@@ -51,6 +52,7 @@ class Evaluation:
     track: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    plugins: tuple[str, ...] = ()
 
 
 def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
@@ -58,8 +60,11 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     tasks = given.get("tasks")
     if not tasks:
         raise ConfigurationError("No tasks: name at least one with --tasks, such as arc_easy.")
-    notes: list[str] = []
-    spec = ModelSpec(model.name) if model else _model(given, notes)
+    plugins = [str(file) for file in given.get("plugin", ())]
+    load_plugins(plugins)
+    backend = Backend(ModelSpec(model.name)) if model else _backend(given)
+    plugins += [file for file in backend.plugins if file not in plugins]
+    spec, notes = backend.spec, list(backend.notes)
     scoring = given.get("scoring", "published")
     check_known("scoring", [scoring], SCORINGS)
     chat = given.get("apply_chat_template", False)
@@ -104,19 +109,18 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     track = tuple(_track(given, notes))
     environment = _tracker_environment(given)
     config = _config(given, spec, seeds)
-    return Evaluation(configuration, [*notes, *_notes(given)], track, config, environment)
+    said = [*notes, *_notes(given)]
+    return Evaluation(configuration, said, track, config, environment, tuple(plugins))
 
 
-def _model(given: Settings, notes: list[str]) -> ModelSpec:
+def _backend(given: Settings) -> Backend:
     arguments = dict(given.get("model_args", {}))
     for name in ("device", "batch_size", "max_batch_size"):
         if given.get(name) is not None:
             arguments[name] = given[name]
     if given.get("trust_remote_code"):
         arguments["trust_remote_code"] = True
-    backend = backend_of(str(given.get("model", "hf")), arguments)
-    notes += backend.notes
-    return backend.spec
+    return backend_of(str(given.get("model", "hf")), arguments)
 
 
 def _roots(given: Settings) -> Iterator[Path]:

@@ -386,6 +386,58 @@ def test_a_script_registers_a_class_and_calls_the_command(tasks: Path) -> None:
     assert "after" not in wrong.stdout
 
 
+OWN_CLASS = """
+from evalwright.compat.lm_eval.api.model import LM
+from evalwright.compat.lm_eval.api.registry import register_model
+
+
+class Plain(LM):
+    def __init__(self, word="Vega", batch_size=1):
+        super().__init__()
+        self.word = word
+
+    def generate_until(self, requests):
+        return [self.word for _ in requests]
+
+
+@register_model("named-NUMBER")
+class Named(Plain):
+    pass
+"""
+
+
+def test_a_class_of_ones_own_is_named_by_its_file(tasks: Path) -> None:
+    front = ("--include_path", "tasks", "--tasks", "gen")
+    (tasks / "mine.py").write_text(OWN_CLASS.replace("NUMBER", "1"))
+    unknown = typed("lm-eval", "--model", "named-1", *front)
+    assert unknown.code == 2
+    assert "--plugin FILE, or write --model FILE.py:Class" in unknown.err
+    for model in (
+        ("--model", "named-1", "--plugin", "mine.py"),
+        ("--model", "mine.py:Named"),
+        ("--model", "mine.py:Plain"),
+    ):
+        done = typed("lm-eval", *model, *front, "--model_args", "word=Mars")
+        assert done.code == 0, done.err
+        assert "0.5000" in done.out
+        command = re.search(r"As our own command: evalwright (.*)", done.err)
+        assert command
+        assert "--plugin mine.py" in command[1]
+        assert typed(*shlex.split(command[1])).code == 0
+    wrong = typed("lm-eval", "--model", "mine.py:Plane", *front)
+    assert wrong.code == 2
+    assert "Did you mean 'Plain'?" in wrong.err
+    gone = typed("lm-eval", "--model", "nosuch.py:Plain", *front)
+    assert (gone.code, "The plug-in 'nosuch.py' does not exist." in gone.err) == (2, True)
+    (tasks / "theirs.py").write_text("from lm_eval.nosuch.model import LM\n")
+    (tasks / "theirs.yaml").write_text("tasks: [gen]\nmodel: mine.py:Plain\n")
+    refused = typed("lm-eval", "run", "--config", "theirs.yaml")
+    assert (refused.code, "sets model, which a file may not" in refused.err) == (2, True)
+    failing = typed("lm-eval", "--model", "x", "--plugin", "theirs.py", *front)
+    assert failing.code == 2
+    assert "write evalwright.compat.lm_eval in place of lm_eval" in failing.err
+
+
 def test_what_is_zero_or_false_is_said() -> None:
     def dialect(*line: str) -> Mapping[str, Any]:
         given = flags.read_arguments(["--tasks", "sky", "--model", "scripted", *line])

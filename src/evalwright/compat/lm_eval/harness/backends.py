@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
-from evalwright.compat.lm_eval.harness.flags import MODELS, renamed_model
+from evalwright.compat.lm_eval.harness.flags import MODELS, names_a_file, renamed_model
+from evalwright.compat.lm_eval.harness.plugins import class_in_file, is_registered_with_package
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -33,6 +34,7 @@ _SERVE = (
     "evaluate it with --model local-completions --model_args model=NAME,base_url=http://localhost:8000/v1/completions"
 )
 _REFUSED = ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size")
+_OWN_CLASS = "A class of your own: name the file that registers it with --plugin FILE, or write --model FILE.py:Class."
 _SERVERS = ("vllm", "vllm-vlm", "sglang", "trtllm")
 _PLACES = (
     "parallelize",
@@ -46,16 +48,20 @@ _PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A model of ours, and sentences on what became of the arguments."""
+    """A model of ours, and sentences on what became of the arguments. plugins: the Python files that its class stands in."""
 
     spec: ModelSpec
     notes: list[str] = field(default_factory=list)
+    plugins: tuple[str, ...] = ()
 
 
 def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
     """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
     left = dict(arguments)  # what becomes an argument of ours is taken out
     found: Backend | None = None
+    if names_a_file(model):
+        class_name, file = class_in_file(model)
+        return Backend(ModelSpec(f"lm/{class_name}", dict(arguments)), plugins=(file,))
     if model in MODEL_REGISTRY:
         found = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
     elif model in _TRANSFORMERS:
@@ -190,7 +196,9 @@ def _served(provider: str, given: dict[str, Any], *keys: str, **out: Any) -> Bac
 def _theirs(model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]) -> Backend:
     """The class of the installed package. left: the arguments that ours lack."""
     if model not in CLASSES:
-        hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}."
+        if is_registered_with_package(model):
+            return Backend(ModelSpec(f"lm_eval/{model}", dict(arguments)))
+        hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}. {_OWN_CLASS}"
         raise UnknownName("model class of lm_eval", model, () if model in MODELS else CLASSES, hint)
     if installed_tasks():
         note = f"'{model}' runs as the class of the installed lm_eval (lm_eval/{model})."

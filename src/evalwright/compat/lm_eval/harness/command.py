@@ -112,8 +112,12 @@ def as_command(evaluation: Evaluation) -> str:
     (spec,) = configuration.models
     model = str(spec.as_dict()["model"])
     words = ["evalwright", "run", *map(quote, configuration.tasks), "--model", quote(model)]
+    files = list(evaluation.plugins)
     made = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
-    if made is not None and (file := getattr(sys.modules.get(made.__module__), "__file__", None)):
+    if made is not None and not files:
+        file = getattr(sys.modules.get(made.__module__), "__file__", None)
+        files += [file] if file else []
+    for file in files:
         words += ["--plugin", quote(file)]
     for name, value in spec.as_dict().get("arguments", {}).items():
         words += ["-M", quote(f"{name}={_written_out(value)}")]
