@@ -88,11 +88,14 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         "samples": given.get("samples", {}),
         "predict_only": given.get("predict_only", False),
         "bootstrap": given.get("bootstrap_iters", 100_000),
+        "as_written": scoring == "published" and spec.model.startswith(("lm/", "lm_eval/")),
     }
     if seeds[3] is not None:
         dialect["seed"] = seeds[3]
     # What is as it is without being said is not said; 0 and false are.
-    plain = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3], "predict_only": False}
+    plain = {
+        "multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3], "predict_only": False, "as_written": False,
+    }  # fmt: skip
     limit = given.get("limit")
     configuration = Configuration(
         tasks=tuple(_tasks(tasks, tuple(_roots(given)))),

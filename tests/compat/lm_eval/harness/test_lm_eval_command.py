@@ -136,6 +136,8 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --hf_hub_log_args push_results_to_hub=True", "export hf-results"),
         ("--tasks sky --gen_kwargs nonsense", "key=value"),
         ("--tasks gen --gen_kwargs temprature=1", "Did you mean 'temperature'?"),
+        ("--tasks gen --gen_kwargs repetition_penalti=1", "'repetition_penalty'"),
+        ("--tasks gen --gen_kwargs custom_generate=stranger/code", "Unknown setting of generation"),
         ("--tasks gen --gen_kwargs temperature=hot", "temperature must be a number"),
         ("--tasks gen --gen_kwargs max_gen_toks=0", "max_gen_toks must be a whole number"),
         ("--tasks gen --gen_kwargs until=3", "until must be a text"),
@@ -436,6 +438,41 @@ def test_a_class_of_ones_own_is_named_by_its_file(tasks: Path) -> None:
     failing = typed("lm-eval", "--model", "x", "--plugin", "theirs.py", *front)
     assert failing.code == 2
     assert "write evalwright.compat.lm_eval in place of lm_eval" in failing.err
+
+
+TALKATIVE = """
+from pathlib import Path
+
+from evalwright.compat.lm_eval.api.model import LM
+
+
+class Talkative(LM):
+    def generate_until(self, requests):
+        for request in requests:
+            with Path("settings.txt").open("a") as kept:
+                print(sorted(request.args[1].items()), file=kept)
+        return ["Mars\\nand more" for _ in requests]
+"""
+
+
+def test_a_class_is_handed_the_settings_as_written_and_its_text_is_left_alone(tasks: Path) -> None:
+    """As there: it is the class that stops, or does not. Corrected scoring ends the text at the stop string."""
+    (tasks / "mine.py").write_text(TALKATIVE)
+    line = ("lm-eval", "--model", "mine.py:Talkative", "--include_path", "tasks", "--tasks", "gen")
+    further = ("--gen_kwargs", "top_k=5,repetition_penalty=1.2")
+    published = typed(*line, *further, "--limit", "2", "--output_path", "out", "--log_samples")
+    assert published.code == 0, published.err
+    assert "0.0000" in published.out
+    (samples,) = (tasks / "out").rglob("samples_gen_*.jsonl")
+    row = json.loads(samples.read_text().splitlines()[0])
+    assert row["resps"] == [["Mars\nand more"]]
+    settings = ast.literal_eval((tasks / "settings.txt").read_text().splitlines()[0])
+    assert dict(settings) == {
+        "until": ["\n"], "do_sample": False, "max_gen_toks": 4, "top_k": 5.0, "repetition_penalty": 1.2,
+    }  # fmt: skip
+    corrected = typed(*line, "--limit", "2", "--scoring", "corrected")
+    assert corrected.code == 0, corrected.err
+    assert "0.5000" in corrected.out
 
 
 def test_what_is_zero_or_false_is_said() -> None:

@@ -38,7 +38,15 @@ from evalwright.core.errors import (
     RequestError,
     UnknownName,
 )
-from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Message,
+    Prompt,
+    Request,
+    RollingLogLikelihood,
+    arguments_of,
+)
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
 from evalwright.models.base import LocalModel, fingerprint_of, stop_at, unknown_fingerprint
@@ -56,7 +64,12 @@ class LMAdapter(LocalModel):
     chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint: what names its answers in the
     store, with the arguments. Without one nothing is shared between runs, but for the transformers backend of the package of that
     release, of which is known what answers. instance: a model of the class that was made already.
+
+    Settings of generation that a task of lm-evaluation-harness carries as written reach the class as they are, and its text is left as
+    it comes: there, too, a class stops where it likes. For all other requests a text ends before the first stop string.
     """
+
+    carries = frozenset(("generation_arguments",))
 
     def __init__(
         self,
@@ -357,6 +370,9 @@ def lm_eval_model(
 
 def _settings(request: Generate) -> dict[str, Any]:
     """A request's settings under the names of the interface; what the task leaves open is left out."""
+    further = arguments_of(request)
+    if "until" in further:
+        return further
     seed = None if request.seed is None else request.seed + request.draw
     told = request.temperature
     optional = {"max_gen_toks": request.max_tokens, "top_p": request.top_p, "seed": seed}
@@ -364,6 +380,7 @@ def _settings(request: Generate) -> dict[str, Any]:
         "until": list(request.stop),
         **({} if told is None else {"do_sample": told > 0, "temperature": told}),
         **{key: value for key, value in optional.items() if value is not None},
+        **further,
     }
 
 

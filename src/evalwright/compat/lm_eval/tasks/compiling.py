@@ -84,7 +84,9 @@ class TaskWork:
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
-            strategy=Strategy(needs, self.asked, self.repeats, options.published, generation),
+            strategy=Strategy(
+                needs, self.asked, self.repeats, options.published, generation, options.as_written
+            ),
             scorers=tuple(
                 Scorer(key, DIALECT, how, partial(self.score, pipeline=pipeline))
                 for key, pipeline in self.pipelines.items()

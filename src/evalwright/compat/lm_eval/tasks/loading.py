@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import GENERATION
+from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.compat.lm_eval.tasks.asking import FURTHER_GENERATION, GENERATION
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
@@ -196,11 +197,21 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
         given[name] = paths_of(given.pop(key, ()))
     # What a person sets must be what a request can carry; the tasks' own may have more.
     for key, value in (given.get("generation") or {}).items():
-        check_known("setting of generation", [key], GENERATION)
-        fits, wanted = GENERATION[key]
-        if value is not None and not fits(value):
-            raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
+        _check_generation(key, value)
+    if not isinstance(given.get("as_written", False), bool):
+        raise ConfigurationError(f"The setting as_written is true or false, not {given['as_written']!r}.")
     return Options(**given, chat=chat)
+
+
+def _check_generation(key: str, value: Any) -> None:
+    """Raise UnknownName for a setting of generation that no model gets, ConfigurationError for a value that cannot be one."""
+    known = (*GENERATION, *FURTHER_GENERATION, *TABLES["speed_only"])
+    check_known("setting of generation", [key], known)
+    if key not in GENERATION:
+        return
+    fits, wanted = GENERATION[key]
+    if value is not None and not fits(value):
+        raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:

@@ -28,6 +28,8 @@ class Options:
     before the task's own. seed: of the shots. generation: settings put over the tasks' own. metadata: values that data
     made by Python gets. bootstrap: replicates behind published standard errors that are no formula's; 0 for none of any kind.
     samples: the rows that are asked, by task; tasks that are not named are asked in full. predict_only: answers without metrics.
+    as_written: settings of generation reach the model under the names of the task's file, which classes of lm-evaluation-harness's own
+    interface and its clients of servers want.
     """
 
     roots: tuple[Path, ...] = ()
@@ -43,6 +45,7 @@ class Options:
     bootstrap: int = 100_000
     samples: Mapping[str, Sequence[int]] = field(default_factory=dict)
     predict_only: bool = False
+    as_written: bool = False
 
     @property
     def published(self) -> bool:
