@@ -137,7 +137,7 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --gen_kwargs nonsense", "key=value"),
         ("--tasks gen --gen_kwargs temprature=1", "Did you mean 'temperature'?"),
         ("--tasks gen --gen_kwargs repetition_penalti=1", "'repetition_penalty'"),
-        ("--tasks gen --gen_kwargs custom_generate=stranger/code", "Unknown setting of generation"),
+        ("--tasks gen --gen_kwargs custom_generate=stranger/code", "Unknown setting 'custom_generate' of generation"),
         ("--tasks gen --gen_kwargs temperature=hot", "temperature must be a number"),
         ("--tasks gen --gen_kwargs max_gen_toks=0", "max_gen_toks must be a whole number"),
         ("--tasks gen --gen_kwargs until=3", "until must be a text"),
