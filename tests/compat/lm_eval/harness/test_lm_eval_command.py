@@ -470,7 +470,7 @@ def test_a_class_is_handed_the_settings_as_written_and_its_text_is_left_alone(ta
     assert dict(settings) == {
         "until": ["\n"], "do_sample": False, "max_gen_toks": 4, "top_k": 5.0, "repetition_penalty": 1.2,
     }  # fmt: skip
-    corrected = typed(*line, "--limit", "2", "--scoring", "corrected")
+    corrected = typed(*line, "--scoring", "corrected")
     assert corrected.code == 0, corrected.err
     assert "0.5000" in corrected.out
 

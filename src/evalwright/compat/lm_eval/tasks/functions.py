@@ -27,6 +27,7 @@ from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels, squad_metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
 from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.registered import register_aggregation, register_metric
 from evalwright.core.errors import TaskError, UnknownName
 
 EXTRAS: dict[str, list[str]] = TABLES["extras"]
@@ -154,7 +155,11 @@ def _modules() -> dict[str, dict[str, Any]]:
         },
         "lm_eval.api": {},
         "lm_eval.api.filter": base,
-        "lm_eval.api.registry": {"register_filter": extraction.register_filter},
+        "lm_eval.api.registry": {
+            "register_aggregation": register_aggregation,
+            "register_filter": extraction.register_filter,
+            "register_metric": register_metric,
+        },
         "lm_eval.api.metrics": {name: getattr(metrics, name) for name in metrics.__all__},
         "lm_eval.api.instance": _absent("Instance"),
         "lm_eval.api.task": _absent("ConfigurableTask", "Task"),

@@ -12,11 +12,13 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import Work, scoring_of
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.files import refusals, unavailable_in
-from evalwright.compat.lm_eval.tasks.filters import Pipeline
+from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, options_of
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.core.errors import ConfigurationError
@@ -83,7 +85,7 @@ def _recorded(definition: Mapping[str, Any]) -> Definition | None:
     """The definition by the record alone, None where it names Python or is not whole."""
     known = {one.name for one in fields(TaskConfig)} - _NOT_SCORING
     config = {key: value for key, value in definition.get("config", {}).items() if key in known}
-    if "doc_to_target" not in config or _has_code(config):
+    if "doc_to_target" not in config or _has_code(config) or _has_registered(config):
         return None
     return read({**config, "task": definition["task"]}, "run.json")
 
@@ -95,6 +97,22 @@ def _has_code(value: Any) -> bool:
     return any(map(_has_code, parts))
 
 
+def _has_registered(config: Mapping[str, Any]) -> bool:
+    """Whether metrics, aggregations or filters are named that a module of the task's folder registers."""
+    entries = [entry for entry in config.get("metric_list") or () if isinstance(entry, Mapping)]
+    metrics = [entry.get("metric") for entry in entries if entry.get("hf_evaluate") is not True]
+    aggregations = [entry["aggregation"] for entry in entries if entry.get("aggregation") is not None]
+    pipelines = [entry for entry in config.get("filter_list") or () if isinstance(entry, Mapping)]
+    filters = [
+        step.get("function")
+        for entry in pipelines
+        for step in entry.get("filter") or ()
+        if isinstance(step, Mapping)
+    ]
+    brought = config.get("process_results") is None and not {*metrics} <= {*TABLES["aggregations"]}
+    return brought or not {*aggregations} <= {*BUILT_IN} or not {*filters} <= {*BUILT_IN_FILTERS}
+
+
 def _settings(name: str, options: Options) -> tuple[Library, dict[str, Any]]:
     """The merged settings of one task, found under its own name."""
     library, own = Library(options), name.rpartition("::")[2]
@@ -104,6 +122,8 @@ def _settings(name: str, options: Options) -> tuple[Library, dict[str, Any]]:
 def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
     name = str(definition["task"])
     library, settings = _settings(name, options)
+    if _has_registered(settings):
+        library.functions.resolve(settings, name)  # the module that registers it may be named by `process_docs` alone
     used = {key: value for key, value in settings.items() if key not in _NOT_SCORING}
     resolved = library.functions.resolve(used, name)
     for reason in [*refusals(name, resolved), *unavailable_in(resolved)]:
