@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib.util
 import json
 import os
@@ -261,11 +262,78 @@ def test_arguments_of_models_become_ours() -> None:
         backend_of("hff", {})
     with pytest.raises(ConfigurationError, match="pretrained"):
         backend_of("hf", {})
-    for name in set(CLASSES) - {"hf", "hf-auto", "huggingface"}:
+    for name in set(CLASSES) - {"hf", "hf-auto", "huggingface", "vllm"}:
         try:
             backend_of(name, {"model": "m", "base_url": "http://h/v1", "strange": 1})
         except ConfigurationError as error:
             assert "pip install 'lm_eval==0.4.13'" in str(error)
+
+
+def test_vllm_runs_in_this_process_and_gguf_on_its_server() -> None:
+    vllm = backend_of(
+        "vllm",
+        {
+            "pretrained": "org/m", "dtype": "auto", "tensor_parallel_size": 2, "data_parallel_size": 3, "max_model_len": 4096,
+            "gpu_memory_utilization": 0.8, "add_bos_token": True, "batch_size": "auto", "revision": "main",
+        },
+    )  # fmt: skip
+    assert vllm.spec.model == "vllm-local/org/m"
+    assert vllm.spec.arguments == {
+        "dtype": "auto", "tensor_parallel_size": 2, "replicas": 3, "max_length": 4096, "add_bos": True,
+        "engine": {"gpu_memory_utilization": 0.8},
+    }  # fmt: skip
+    assert any("batch_size" in note for note in vllm.notes)
+    for address in ("http://h:8080", "http://h:8080/v1/"):
+        gguf = backend_of("gguf", {"base_url": address, "max_length": 512}).spec
+        assert gguf.model == "llamacpp/gguf"
+        assert gguf.arguments == {
+            "base_url": "http://h:8080/v1", "interface": "completions", "context_length": 512,
+        }  # fmt: skip
+    with pytest.raises(ConfigurationError, match="gguf_file=FILE.gguf"):
+        backend_of("gguf", {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("pretrained=./nothere,softmax_dtype=float32", "the folder does not exist"),
+        ("pretrained=./tasks,softmax_dtype=float32", "it has no file config.json"),
+        ("pretrained=./tasks,gguf_file=a.gguf", "it has no file a.gguf"),
+        ("pretrained=./nothere", "There is no model folder 'nothere'"),
+    ],
+)
+def test_a_missing_file_is_an_error_before_anything_is_asked(tasks: Path, arguments: str, said: str) -> None:
+    done = typed(
+        "lm-eval", "--model", "hf", "--model_args", arguments, "--include_path", "tasks", "--tasks", "gen"
+    )
+    assert done.code == 2
+    assert said in done.err
+    assert not (tasks / "runs").exists()
+
+
+def test_a_server_without_tokenize_scores_by_echo() -> None:
+    """llama-cpp-python's server, which the released package's gguf was written for."""
+    from support.openai_server import serving
+
+    from evalwright.core.requests import LogLikelihood
+    from evalwright.core.responses import Response
+    from evalwright.models.base import RemoteModel
+
+    with serving() as server:
+        model = open_model("llamacpp/gguf", {"base_url": server.url, "interface": "completions"})
+        assert isinstance(model, RemoteModel)
+
+        async def both() -> tuple[Response, Response]:
+            try:
+                first = await model.answer(LogLikelihood("one", " two"))
+                return first, await model.answer(LogLikelihood("one", " three"))
+            finally:
+                await model.close()
+
+        first, second = asyncio.run(both())
+    assert first.log_likelihood is not None
+    assert first.log_likelihood < 0
+    assert first.log_likelihood != second.log_likelihood
 
 
 def test_arguments_of_several_devices() -> None:
@@ -308,7 +376,7 @@ def test_other_arguments_of_hf_run_without_the_package() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'softmax_dtype'"):
         open_model("lm/hf", {"pretrained": "org/m", "softmax_dtyp": "float32"})
     with pytest.raises(ConfigurationError, match=r"vllm serve NAME --tensor-parallel-size"):
-        backend_of("vllm", {"pretrained": "org/m", "tensor_parallel_size": 2})
+        backend_of("sglang", {"pretrained": "org/m", "tp_size": 2})
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ _SERVE = (
 )
 _REFUSED = ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size")
 _OWN_CLASS = "A class of your own: name the file that registers it with --plugin FILE, or write --model FILE.py:Class."
-_SERVERS = ("vllm", "vllm-vlm", "sglang", "trtllm")
+_VLLM_CLASS_ONLY = frozenset(("lora_local_path", "think_end_token", "truncate_side"))
+"""Arguments of its vLLM class that are no arguments of vLLM, and that ours lacks."""
+_SERVERS = ("vllm-vlm", "sglang", "trtllm")
 _PLACES = (
     "parallelize",
     "device_map",
@@ -68,6 +70,10 @@ def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
         found = _transformers(left)
     elif model in _OPENAI:
         found = _openai(model, left)
+    elif model == "vllm":
+        found = _vllm(left)
+    elif model in ("gguf", "ggml"):
+        found = _llama_server(model, left)
     elif model in ("anthropic-chat", "anthropic-chat-completions"):
         found = _served("anthropic", left, "model")
     elif model == "dummy" and not installed_tasks():
@@ -117,6 +123,48 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
     if device == "cuda":
         out["device"] = "auto"
     return None if given else Backend(ModelSpec(f"hf/{name}", out), notes)
+
+
+def _vllm(given: dict[str, Any]) -> Backend | None:
+    """A model in vLLM in this process; None where an argument is one of the released class alone."""
+    if not (name := given.pop("pretrained", None)):
+        raise ConfigurationError("--model vllm needs --model_args pretrained=NAME: a folder, or a model of the hub.")
+    out: dict[str, Any] = {}
+    notes: list[str] = []
+    for key in ("batch_size", "max_batch_size", "device"):
+        if given.pop(key, None) is not None:
+            notes.append(f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds.")
+    copies = given.pop("data_parallel_size", None)
+    if copies not in (None, 1):
+        out["replicas"] = int(copies)
+    begins = given.pop("add_bos_token", None)
+    if begins is not None:
+        out["add_bos" if begins else "add_special_tokens"] = bool(begins)
+    if given.get("revision") == "main":
+        given.pop("revision")
+    _take(given, TABLES["vllm"], out)
+    if _VLLM_CLASS_ONLY & given.keys():
+        return None
+    if given:
+        out["engine"] = {key: given.pop(key) for key in list(given)}
+    return Backend(ModelSpec(f"vllm-local/{name}", out), notes)
+
+
+def _llama_server(model: str, given: dict[str, Any]) -> Backend | None:
+    """A server of GGUF files: llama.cpp's own, or llama-cpp-python's."""
+    address = given.pop("base_url", None)
+    if not address:
+        raise ConfigurationError(
+            f"--model {model} needs --model_args base_url=http://HOST:PORT, where a server answers (llama-server -m FILE.gguf). "
+            "A file is opened in this process by --model hf --model_args pretrained=FOLDER,gguf_file=FILE.gguf."
+        )
+    url = str(address).rstrip("/").removesuffix("/v1")
+    arguments: dict[str, Any] = {"base_url": f"{url}/v1", "interface": "completions"}
+    notes: list[str] = []
+    _take(given, {"max_length": "context_length"}, arguments)
+    given.pop("pretrained", None)
+    _drop(given, _NEEDLESS, notes)
+    return None if given else Backend(ModelSpec("llamacpp/gguf", arguments), notes)
 
 
 def _take(given: dict[str, Any], names: Mapping[str, str], out: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from evalwright.compat.lm_eval.models.classes import (
     METHODS,
     abilities_of,
     check_arguments,
+    check_sources,
     content_of,
     is_transformers,
     own_method,
@@ -122,6 +123,11 @@ class LMAdapter(LocalModel):
             **self._own,
             **self._told,
         }
+
+    def check(self) -> None:
+        """Raise where a file that the transformers backend is to open is not there."""
+        if self._instance is None and is_transformers(self._class):
+            check_sources(self._arguments)
 
     def load(self) -> None:
         """Make the model. Raises ModelError with the class's own words where it cannot be made."""
