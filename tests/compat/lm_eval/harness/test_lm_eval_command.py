@@ -247,17 +247,13 @@ def test_arguments_of_models_become_ours() -> None:
     for scoring, rules in (("published", "published"), ("corrected", None)):
         (spec,) = evaluation_of({**given, "scoring": scoring}).configuration.models
         assert spec.arguments.get("token_rules") == rules
-    served = backend_of(
-        "local-completions",
-        {"model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t"},
-    )
-    assert served.spec.model == "openai/m"
+    given = {"model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t", "batch_size": 8}
+    served = backend_of("local-completions", given)
+    assert served.spec.model == "lm/local-completions/m"
     assert served.spec.arguments == {
-        "interface": "completions",
-        "base_url": "http://h:1/v1",
-        "max_concurrency": 4,
-    }
-    assert any("tokenizer" in note for note in served.notes)
+        "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t",
+    }  # fmt: skip
+    assert any("batch_size" in note for note in served.notes)
     with pytest.raises(UnknownName, match="Did you mean 'hf'"):
         backend_of("hff", {})
     with pytest.raises(ConfigurationError, match="pretrained"):
@@ -289,7 +285,7 @@ def test_vllm_runs_in_this_process_and_gguf_on_its_server() -> None:
         assert gguf.arguments == {
             "base_url": "http://h:8080/v1", "interface": "completions", "context_length": 512,
         }  # fmt: skip
-    with pytest.raises(ConfigurationError, match="gguf_file=FILE.gguf"):
+    with pytest.raises(ConfigurationError, match=r"gguf_file=FILE\.gguf"):
         backend_of("gguf", {})
 
 
@@ -313,11 +309,10 @@ def test_a_missing_file_is_an_error_before_anything_is_asked(tasks: Path, argume
 
 def test_a_server_without_tokenize_scores_by_echo() -> None:
     """llama-cpp-python's server, which the released package's gguf was written for."""
-    from support.openai_server import serving
-
     from evalwright.core.requests import LogLikelihood
     from evalwright.core.responses import Response
     from evalwright.models.base import RemoteModel
+    from support.openai_server import serving
 
     with serving() as server:
         model = open_model("llamacpp/gguf", {"base_url": server.url, "interface": "completions"})
@@ -334,6 +329,37 @@ def test_a_server_without_tokenize_scores_by_echo() -> None:
     assert first.log_likelihood is not None
     assert first.log_likelihood < 0
     assert first.log_likelihood != second.log_likelihood
+
+
+def test_multiple_choice_for_a_chat_interface_offers_the_generative_form(tasks: Path) -> None:
+    line = ("lm-eval", "--model", "local-chat-completions", "--model_args", "model=m,base_url=http://127.0.0.1:1/v1/chat/completions")
+    folder = ("--include_path", "tasks", "--apply_chat_template", "--tasks", "sky")
+    alone = typed(*line, *folder)
+    assert alone.code == 2
+    assert "No form of it in which the model writes its answer is among the tasks." in alone.err
+    (tasks / "tasks" / "sky_generative.yaml").write_text(GEN.replace("task: gen", "task: sky_generative"))
+    (tasks / "tasks" / "sky_cot.yaml").write_text("include: sky.yaml\ntask: sky_cot\n")
+    offered = typed(*line, *folder)
+    assert offered.code == 2
+    assert "in which the model writes its answer: lm-eval:sky_generative." in offered.err
+
+
+@pytest.mark.skipif("LM_EVAL_TASKS" not in os.environ, reason="the task files of the released package are not here")
+@pytest.mark.parametrize(
+    ("task", "form"),
+    [
+        ("mmlu", "mmlu_generative"),
+        ("mmlu_anatomy", "mmlu_anatomy_generative"),
+        ("arc_challenge", "arc_challenge_chat"),
+        ("truthfulqa_mc1", "truthfulqa_gen"),
+        ("gpqa_main_n_shot", "gpqa_main_generative_n_shot"),
+    ],
+)
+def test_generative_forms_of_shipped_tasks(task: str, form: str) -> None:
+    from evalwright.compat.lm_eval.tasks.generative import generative_forms
+    from evalwright.compat.lm_eval.tasks.index import Index
+
+    assert form in generative_forms(task, Index([Path(os.environ["LM_EVAL_TASKS"])]))
 
 
 def test_arguments_of_several_devices() -> None:

@@ -31,6 +31,7 @@ from evalwright.compat.lm_eval.models.classes import (
     is_transformers,
     own_method,
 )
+from evalwright.compat.lm_eval.models.clients import CLIENTS
 from evalwright.core.errors import (
     ConfigurationError,
     Failure,
@@ -50,7 +51,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
-from evalwright.models.base import LocalModel, fingerprint_of, stop_at, unknown_fingerprint
+from evalwright.models.base import LocalModel, Model, fingerprint_of, stop_at, unknown_fingerprint
 from evalwright.models.local.files import special_tokens_of
 from evalwright.tasks.entry_points import offered
 
@@ -320,10 +321,18 @@ def _facts_of(lm: Any) -> dict[str, Any]:
     return out
 
 
-def lm_model(
-    name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any
-) -> LMAdapter:
-    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`."""
+def lm_model(name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any) -> Model:
+    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`.
+
+    `lm/<client>/<model>`: a model behind a server; see `served`.
+    """
+    client, _, served_name = name.partition("/")
+    if served_name and client in CLIENTS:
+        if chat is not None or fingerprint is not None:
+            raise ConfigurationError(f"'lm/{name}' takes neither chat nor fingerprint: leave them out.")
+        from evalwright.compat.lm_eval.models.served import served_model
+
+        return served_model(client, served_name, **arguments)
     made = registry.MODEL_REGISTRY.get(name)
     release = ""
     points = offered(ENTRY_POINTS)

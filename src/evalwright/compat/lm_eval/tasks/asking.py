@@ -199,9 +199,11 @@ class Strategy:
         published: bool,
         usual: Mapping[str, Any] | None = None,
         as_written: bool = False,
+        without: Callable[[frozenset[Ability]], str] | None = None,
     ) -> None:
         self.needs, self.asked, self.repeats = frozenset(needs), asked, repeats
         self.published, self.usual, self.as_written = published, usual, as_written
+        self.without = without
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """All requests are sent at once."""

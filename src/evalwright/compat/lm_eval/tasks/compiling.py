@@ -11,11 +11,13 @@ from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
+from evalwright.compat.lm_eval.tasks import generative
 from evalwright.compat.lm_eval.tasks.asking import ABILITIES, Arguments, Questions, Strategy, answers_of
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
+from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts, Shots
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
@@ -63,6 +65,12 @@ class TaskWork:
         own_wins = options.num_fewshot is None or (shots == 0 and options.published)
         self.num_fewshot = int((shots or 0) if own_wins else options.num_fewshot or 0)
 
+    def without(self, lacking: frozenset[Ability]) -> str:
+        """What to do where the model lacks abilities that the task needs."""
+        if "log-likelihood" not in lacking:
+            return ""
+        return generative.advice(self.definition.name, Index(self.options.folders()))
+
     def compiled(
         self,
         needs: Iterable[Ability],
@@ -85,7 +93,7 @@ class TaskWork:
             name=f"{PREFIX}{name}",
             samples=self.samples,
             strategy=Strategy(
-                needs, self.asked, self.repeats, options.published, generation, options.as_written
+                needs, self.asked, self.repeats, options.published, generation, options.as_written, self.without
             ),
             scorers=tuple(
                 Scorer(key, DIALECT, how, partial(self.score, pipeline=pipeline))
