@@ -13,6 +13,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -27,6 +28,7 @@ from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels, squad_metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
 from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.programs import code_metric_in_sandbox
 from evalwright.compat.lm_eval.tasks.registered import register_aggregation, register_metric
 from evalwright.core.errors import TaskError, UnknownName
 
@@ -252,7 +254,8 @@ class Functions:
         try:
             if path.exists():
                 self.require_trust(FunctionRef(ref.name, path.parent), task)
-                module = load_file(path, self._name_of(path))
+                with self._code_metric(path):
+                    module = load_file(path, self._name_of(path))
                 if lacking := missing_without_error(path):
                     raise _NotImported(
                         f"The task '{task}' needs {ref}, whose module scores with the library '{lacking}', which is not installed. "
@@ -267,6 +270,10 @@ class Functions:
             raise _NotImported(
                 f"The task '{task}' needs {ref}, and its module cannot be imported: {type(error).__name__}: {said}.{advice(error)}"
             ) from error
+
+    def _code_metric(self, path: Path) -> AbstractContextManager[None]:
+        """Modules that name the library `evaluate` get its metric of programs in our sandbox."""
+        return code_metric_in_sandbox() if "evaluate" in imported_by(path) else nullcontext()
 
     def _name_of(self, path: Path) -> str:
         for root in self._roots:

@@ -70,7 +70,7 @@ class Library:
         if "class" in settings:
             return compile_class(settings, self.functions, self.options, groups, generated)
         where = str((settings.get("metadata") or {}).get("config_source", ""))
-        refused = refusals(name, settings)
+        refused = refusals(name, settings, resolved=False)
         if refused:  # nothing is imported
             resolved = replaced(settings, lambda ref: Unavailable(ref, refused[0]))
         else:

@@ -23,7 +23,6 @@ from evalwright.compat.lm_eval.tasks.loading import Library, options_of
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import Scorer
 from evalwright.tasks.dialects import Rules
 
 _NOT_SCORING = frozenset({"process_docs", "custom_dataset", "fewshot_config", "metadata"})
@@ -52,7 +51,9 @@ def rules(
         return _class_rules(task, options)
     own = None if settings.get("task_root") else _recorded(definition)
     own = own or _from_files(definition, options)
-    for refused in refusals(own.name, {"unsafe_code": own.config.unsafe_code}):
+    for refused in refusals(
+        own.name, {one.name: getattr(own.config, one.name) for one in fields(TaskConfig)}
+    ):
         raise refused
     row = fields_row(first.get("doc"), own.name)
     work, scoring = Work(own, options), scoring_of(own, row, row, options, "first recorded row")
@@ -61,10 +62,8 @@ def rules(
         doc = copy.deepcopy(fields_row(sample.metadata.get("doc"), own.name))
         return work.scored(scoring, pipeline, doc, answer)
 
-    scorers = [
-        Scorer(one.name, DIALECT, {"scoring": options.scoring}, partial(score, pipeline=one))
-        for one in own.pipelines
-    ]
+    how = {"scoring": options.scoring}
+    scorers = [work.scorer(one.name, how, partial(score, pipeline=one)) for one in own.pipelines]
     names = [metric.name for metric in own.metrics]
     return Rules(scorers, work.metrics.specs({one.name: names for one in own.pipelines}), work.metrics.specs)
 
@@ -123,7 +122,9 @@ def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
     name = str(definition["task"])
     library, settings = _settings(name, options)
     if _has_registered(settings):
-        library.functions.resolve(settings, name)  # the module that registers it may be named by `process_docs` alone
+        library.functions.resolve(
+            settings, name
+        )  # the module that registers it may be named by `process_docs` alone
     used = {key: value for key, value in settings.items() if key not in _NOT_SCORING}
     resolved = library.functions.resolve(used, name)
     for reason in [*refusals(name, resolved), *unavailable_in(resolved)]:
