@@ -81,6 +81,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         "scoring": scoring,
         "task_root": [str(root) for root in _roots(given)],
         "trust": [*map(str, installed_tasks()), *given.get("trust", ())],
+        "named_folders": list(given.get("named_folders", ())),
         "multiturn": not chat or given.get("fewshot_as_multiturn", True),
         "system": given.get("system_instruction", ""),
         "generation": given.get("gen_kwargs", {}),

@@ -24,7 +24,7 @@ from evalwright.compat.lm_eval.evaluator import evaluation_of
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import CLASSES, backend_of
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 from evalwright.models.registry import open_model
 from support.command import Done
 from support.typed import typed
@@ -789,3 +789,44 @@ def test_lists_and_validation(tasks: Path) -> None:
         "2 tasks can be read"
     )
     assert typed("lm-eval", "validate", "--tasks", "skyy", "--include_path", "tasks").code == 2
+
+
+BESIDE = """
+include: ../shared/base.yaml
+task: beside
+dataset_kwargs: {data_files: {test: data/test.jsonl}}
+"""
+
+
+def test_shared_settings_and_data_beside_a_named_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual layout: project/tasks, project/shared, project/data, and the command line is typed in project."""
+    project = tmp_path / "project"
+    for name in ("tasks", "shared", "data"):
+        (project / name).mkdir(parents=True)
+    base = GEN.replace("include: sky.yaml\n", "") + "dataset_path: json\ntest_split: test\ndoc_to_text: '{{question}}'\n"
+    (project / "shared" / "base.yaml").write_text(base)
+    (project / "tasks" / "beside.yaml").write_text(BESIDE)
+    row = {"question": "Which?", "choices": ["Mars", "Vega"], "answer": 0}
+    (project / "data" / "test.jsonl").write_text(json.dumps(row) + "\n")
+    (project / "data" / ".secret.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "elsewhere.jsonl").write_text(json.dumps(row) + "\n")
+    monkeypatch.chdir(project)
+    line = ("--model", "scripted", "--tasks", "beside", "--include_path", "tasks")
+    done = typed("lm-eval", *line, "--write_out")
+    assert done.code == 0, done.err
+    command = re.search(r"As our own command: evalwright (.*)", done.err)
+    assert command
+    assert typed(*shlex.split(command[1])).code == 0
+    assert typed("lm-eval", "validate", "--tasks", "beside", "--include_path", "tasks").code == 0
+
+    with pytest.raises(TaskError, match=r"from Python: include_path\).*from Python: trust="):
+        simple_evaluate("scripted", tasks=["beside"], include_path="tasks")
+    (project / "settings.yaml").write_text("model: scripted\ntasks: [beside]\ninclude_path: tasks\n")
+    assert typed("lm-eval", "run", "--config", "settings.yaml").code == 2, "a file may be a stranger's"
+
+    file = project / "tasks" / "beside.yaml"
+    for other in ("data/.secret.jsonl", "../elsewhere.jsonl", str(tmp_path / "elsewhere.jsonl")):
+        file.write_text(BESIDE.replace("data/test.jsonl", other))
+        refused = typed("lm-eval", *line)
+        assert refused.code == 2, other
+        assert "which is outside its folder" in refused.err

@@ -66,12 +66,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
-    """What a command line says, the file of --config below it. Raises ConfigurationError."""
+    """What a command line says, the file of --config below it; `named_folders` are those of the command line. Raises ConfigurationError."""
     if gone := renamed_flags(arguments):
         raise ConfigurationError(" ".join(gone))
     given = vars(parser().parse_args([_underscored(word) for word in arguments]))
     below = read_config(given["config"]) if "config" in given else {}
-    return normalised({**below, **given})
+    settings = normalised({**below, **given})
+    if "include_path" in given:
+        settings["named_folders"] = [str(given["include_path"])]
+    return settings
 
 
 def _underscored(word: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.compat.lm_eval.tasks.options import trusting
 from evalwright.compat.lm_eval.tasks.programs import CODE_METRIC, runs_in_sandbox
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks.files import failing_as
@@ -102,7 +103,8 @@ class Files:
             if not self._may_include(beside.resolve()):
                 raise TaskError(
                     f"The task file '{path}' includes '{name}', which is outside the folder of task files. "
-                    f"Name a folder that holds both with --task-root, or allow it with --trust '{beside.resolve().parent}'."
+                    "Name a folder that holds both with --task-root (of `evalwright lm-eval`: --include_path; from Python: include_path), "
+                    f"or allow it with {trusting(beside.resolve().parent)}."
                 )
             other = self._read(beside, (*within, path))
             merged.update((key, value) for key, value in other.items() if key != "task_list")

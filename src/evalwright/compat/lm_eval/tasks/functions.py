@@ -27,7 +27,7 @@ from evalwright.compat.lm_eval.filters import extraction
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels, squad_metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
-from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.options import Options, trusting
 from evalwright.compat.lm_eval.tasks.programs import code_metric_in_sandbox
 from evalwright.compat.lm_eval.tasks.registered import register_aggregation, register_metric
 from evalwright.core.errors import TaskError, UnknownName
@@ -219,7 +219,7 @@ class Functions:
         if not self.is_trusted(ref.folder):
             raise TaskError(
                 f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). "
-                f"Read it, and allow it with --trust '{ref.folder}' or a folder above it."
+                f"Read it, and allow it with {trusting(ref.folder)} or a folder above it."
             )
 
     def resolve(self, value: Any, task: str) -> Any:

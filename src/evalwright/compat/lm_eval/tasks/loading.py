@@ -51,7 +51,8 @@ class Library:
         self._open: list[str] = []
 
     def _may_include(self, path: Path) -> bool:
-        return any(path.is_relative_to(root) for root in self.roots) or self.options.trusts(path.parent)
+        known = any(path.is_relative_to(root) for root in self.roots)
+        return known or self.options.trusts(path.parent) or self.options.is_beside(path)
 
     def load(self, name: str, generated: Options | None = None) -> list[Task]:
         """The tasks of a name or of a YAML file. generated: other options for those that generate text.
@@ -193,7 +194,7 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
     shots = given.get("num_fewshot")
     if shots is not None and (not isinstance(shots, int) or shots < 0):
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
-    for key, name in (("task_root", "roots"), ("trust", "trust")):
+    for key, name in (("task_root", "roots"), ("trust", "trust"), ("named_folders", "named_folders")):
         given[name] = paths_of(given.pop(key, ()))
     # What a person sets must be what a request can carry; the tasks' own may have more.
     for key, value in (given.get("generation") or {}).items():

@@ -28,7 +28,7 @@ from evalwright.tasks.dialects import Rules
 _NOT_SCORING = frozenset({"process_docs", "custom_dataset", "fewshot_config", "metadata"})
 """Settings that are used up when a row is recorded."""
 
-_OF_SCORING = ("task_root", "trust", "scoring", "bootstrap", "metadata")
+_OF_SCORING = ("task_root", "named_folders", "trust", "scoring", "bootstrap", "metadata")
 
 _CODE = ("!function ", "def ", "async def ", "class ", "@", "lambda ", "<function ", "functools.partial(")
 """How functions look in a record: ours by name, the package's own as their source."""
@@ -74,7 +74,10 @@ def _options(
     """The options of the run; trust is never taken from a record."""
     if asked := [key for key in given if key not in _OF_SCORING]:
         raise ConfigurationError(f"-D {asked[0]} has no effect on answers that are there: leave it out.")
-    recorded = {key: value for key, value in (configuration.get("dialect") or {}).items() if key != "trust"}
+    by_person = ("trust", "named_folders")
+    recorded = {
+        key: value for key, value in (configuration.get("dialect") or {}).items() if key not in by_person
+    }
     options = options_of({**recorded, **given}, chat=bool(definition.get("chat")))
     # Results that were imported are those of the published arithmetic.
     return replace(options, scoring=given.get("scoring") or definition.get("scoring", "published"))
