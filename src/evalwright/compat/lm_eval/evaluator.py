@@ -188,7 +188,7 @@ def _wandb_mode(arguments: dict[str, Any]) -> str | None:
     if mode is not None and mode not in _WANDB_MODES:
         known = ", ".join(_WANDB_MODES)
         raise ConfigurationError(f"--wandb_args mode takes {known}, not {mode!r}.")
-    return mode
+    return None if mode is None else str(mode)
 
 
 def _tracker_environment(given: Settings) -> dict[str, str]:

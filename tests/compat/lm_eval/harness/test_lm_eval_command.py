@@ -247,8 +247,10 @@ def test_arguments_of_models_become_ours() -> None:
     for scoring, rules in (("published", "published"), ("corrected", None)):
         (spec,) = evaluation_of({**given, "scoring": scoring}).configuration.models
         assert spec.arguments.get("token_rules") == rules
-    given = {"model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t", "batch_size": 8}
-    served = backend_of("local-completions", given)
+    client = {
+        "model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t", "batch_size": 8,
+    }  # fmt: skip
+    served = backend_of("local-completions", client)
     assert served.spec.model == "lm/local-completions/m"
     assert served.spec.arguments == {
         "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t",
@@ -332,7 +334,13 @@ def test_a_server_without_tokenize_scores_by_echo() -> None:
 
 
 def test_multiple_choice_for_a_chat_interface_offers_the_generative_form(tasks: Path) -> None:
-    line = ("lm-eval", "--model", "local-chat-completions", "--model_args", "model=m,base_url=http://127.0.0.1:1/v1/chat/completions")
+    line = (
+        "lm-eval",
+        "--model",
+        "local-chat-completions",
+        "--model_args",
+        "model=m,base_url=http://127.0.0.1:1/v1/chat/completions",
+    )
     folder = ("--include_path", "tasks", "--apply_chat_template", "--tasks", "sky")
     alone = typed(*line, *folder)
     assert alone.code == 2
@@ -344,7 +352,9 @@ def test_multiple_choice_for_a_chat_interface_offers_the_generative_form(tasks: 
     assert "in which the model writes its answer: lm-eval:sky_generative." in offered.err
 
 
-@pytest.mark.skipif("LM_EVAL_TASKS" not in os.environ, reason="the task files of the released package are not here")
+@pytest.mark.skipif(
+    "LM_EVAL_TASKS" not in os.environ, reason="the task files of the released package are not here"
+)
 @pytest.mark.parametrize(
     ("task", "form"),
     [
@@ -798,12 +808,17 @@ dataset_kwargs: {data_files: {test: data/test.jsonl}}
 """
 
 
-def test_shared_settings_and_data_beside_a_named_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_settings_and_data_beside_a_named_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The usual layout: project/tasks, project/shared, project/data, and the command line is typed in project."""
     project = tmp_path / "project"
     for name in ("tasks", "shared", "data"):
         (project / name).mkdir(parents=True)
-    base = GEN.replace("include: sky.yaml\n", "") + "dataset_path: json\ntest_split: test\ndoc_to_text: '{{question}}'\n"
+    base = (
+        GEN.replace("include: sky.yaml\n", "")
+        + "dataset_path: json\ntest_split: test\ndoc_to_text: '{{question}}'\n"
+    )
     (project / "shared" / "base.yaml").write_text(base)
     (project / "tasks" / "beside.yaml").write_text(BESIDE)
     row = {"question": "Which?", "choices": ["Mars", "Vega"], "answer": 0}

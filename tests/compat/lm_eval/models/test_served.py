@@ -21,9 +21,7 @@ from support.tiny_models import make_tiny_model
 ROOT = Path(__file__).resolve().parents[4]
 PACKAGE = ROOT / ".venv" / "lm_eval"
 CHILD = Path(__file__).with_name("served_child.py")
-needs_package = pytest.mark.skipif(
-    not (PACKAGE / "lm_eval").is_dir(), reason=f"lm_eval is not at {PACKAGE}"
-)
+needs_package = pytest.mark.skipif(not (PACKAGE / "lm_eval").is_dir(), reason=f"lm_eval is not at {PACKAGE}")
 pytestmark = pytest.mark.torch
 pytest.importorskip("datasets")
 
@@ -104,7 +102,7 @@ class Handler(BaseHTTPRequestHandler):
         if not body.get("echo"):
             return choice
         units = list(prompt)
-        values = [None, *(-((sum(map(str(unit).__hash__, ())) + len(str(unit))) % 7 + 1) / 3 for unit in units[1:]), -1.0]
+        values = [None, *(-(sum(str(unit).encode()) % 7 + 1) / 3 for unit in units[1:]), -1.0]
         tokens = [str(unit) for unit in units] + ["!"]
         tops = [None, *({token: value} for token, value in zip(tokens[1:], values[1:], strict=True))]
         echoed = prompt + "!" if isinstance(prompt, str) else "text"
@@ -119,7 +117,14 @@ class Handler(BaseHTTPRequestHandler):
     def _message(self, body: Mapping[str, Any]) -> dict[str, Any]:
         content = [{"type": "text", "text": "Jupiter"}]
         usage = {"input_tokens": 3, "output_tokens": 2}
-        return {"id": "x", "model": "m", "role": "assistant", "content": content, "stop_reason": "end_turn", "usage": usage}
+        return {
+            "id": "x",
+            "model": "m",
+            "role": "assistant",
+            "content": content,
+            "stop_reason": "end_turn",
+            "usage": usage,
+        }
 
     def _usage(self) -> dict[str, int]:
         return {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
@@ -177,7 +182,14 @@ def theirs(place: Path, model: str, arguments: Mapping[str, Any], settings: Mapp
         "HF_DATASETS_CACHE": str(place / "cache"),
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, str(CHILD), str(place / "tasks"), model, json.dumps(arguments), json.dumps(settings)],
+        [
+            sys.executable,
+            str(CHILD),
+            str(place / "tasks"),
+            model,
+            json.dumps(arguments),
+            json.dumps(settings),
+        ],
         env=environment,
         capture_output=True,
         text=True,
@@ -216,7 +228,11 @@ CASES = [
     ("anthropic-chat", {"model": "claude-3-haiku"}, {"tasks": ["written"], "apply_chat_template": True, "system_instruction": "Be brief."}),
     ("anthropic-chat", {"model": "claude-3-haiku", "num_concurrent": 2}, {"tasks": GENERATED, "apply_chat_template": True}),
 ]  # fmt: skip
-ENDINGS = {"anthropic-chat": "messages", "local-completions": "completions", "openai-completions": "completions"}
+ENDINGS = {
+    "anthropic-chat": "messages",
+    "local-completions": "completions",
+    "openai-completions": "completions",
+}
 
 
 @needs_package

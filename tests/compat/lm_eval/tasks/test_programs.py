@@ -61,7 +61,9 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         for file in (folder / name).glob("*.yaml"):
             text = re.sub(r"(?m)^dataset_(path|name):.*\n", "", file.read_text())
-            kwargs = f"dataset_path: json\ndataset_kwargs: {{data_files: {{test: {tmp_path / name}.jsonl}}}}\n"
+            kwargs = (
+                f"dataset_path: json\ndataset_kwargs: {{data_files: {{test: {tmp_path / name}.jsonl}}}}\n"
+            )
             file.write_text(text + ("" if "include:" in text else kwargs))
     (tmp_path / "coder.py").write_text(CLASS)
     return tmp_path
@@ -91,10 +93,18 @@ def test_a_program_reaches_nothing_of_this_process(tasks: Path) -> None:
     (tasks / "coder.py").write_text(
         "from evalwright.compat.lm_eval.api.model import LM\n\n\nclass Bad(LM):\n"
         "    def generate_until(self, requests):\n"
-        f"        return ['    open(\"{tasks}/escaped\", \"w\").write(\"x\")\\n    return 2 * n\\n' for _ in requests]\n"
+        f'        return [\'    open("{tasks}/escaped", "w").write("x")\\n    return 2 * n\\n\' for _ in requests]\n'
     )
     done = typed(
-        "lm-eval", "--model", "coder.py:Bad", "--include_path", "tasks", "--tasks", "humaneval", "--trust", "tasks"
+        "lm-eval",
+        "--model",
+        "coder.py:Bad",
+        "--include_path",
+        "tasks",
+        "--tasks",
+        "humaneval",
+        "--trust",
+        "tasks",
     )
     assert done.code == 0, done.err
     assert "0.0000" in done.out
@@ -103,8 +113,15 @@ def test_a_program_reaches_nothing_of_this_process(tasks: Path) -> None:
 
 def test_the_metric_is_that_of_the_library() -> None:
     metric = SandboxedCodeEval()
-    programs = ["def add(a, b):\n    return a + b\n", "def add(a, b):\n    return a * b\n", "def add(:", "raise SystemExit"]
-    estimates, outcomes = metric.compute(references=["assert add(2, 3) == 5"], predictions=[programs], k=[1, 2, 100])
+    programs = [
+        "def add(a, b):\n    return a + b\n",
+        "def add(a, b):\n    return a * b\n",
+        "def add(:",
+        "raise SystemExit",
+    ]
+    estimates, outcomes = metric.compute(
+        references=["assert add(2, 3) == 5"], predictions=[programs], k=[1, 2, 100]
+    )
     assert estimates == {"pass@1": 0.25, "pass@2": 0.5}
     assert [outcome["passed"] for _, outcome in outcomes[0]] == [True, False, False, False]
     assert pass_at_k(5, 2, 3) == pytest.approx(1 - (3 * 2 * 1) / (5 * 4 * 3))
@@ -118,7 +135,15 @@ def test_what_runs_programs_by_itself_is_still_refused(tasks: Path) -> None:
         "def build_predictions(resps, docs):\n    return resps\n\n\nbuild_predictions_instruct = build_predictions\n"
     )
     done = typed(
-        "lm-eval", "--model", "coder.py:Coder", "--include_path", "tasks", "--tasks", "humaneval", "--trust", "tasks"
+        "lm-eval",
+        "--model",
+        "coder.py:Coder",
+        "--include_path",
+        "tasks",
+        "--tasks",
+        "humaneval",
+        "--trust",
+        "tasks",
     )
     assert done.code == 2
     assert "without a sandbox, so it is not run" in done.err

@@ -110,6 +110,8 @@ def test_answers_are_scored_again_by_the_files(name: str, tmp_path: Path) -> Non
 def test_a_name_that_nobody_registered_is_an_error(name: str, tmp_path: Path) -> None:
     file = tmp_path / "tasks" / f"{name}.yaml"
     file.write_text(file.read_text().replace(f"aggregation: own-aggregation-{name}", "aggregation: own-agg"))
-    done = typed("run", f"lm-eval:{name}", "--task-root", "tasks", "--trust", "tasks", "--model", "scripted/hash")
+    done = typed(
+        "run", f"lm-eval:{name}", "--task-root", "tasks", "--trust", "tasks", "--model", "scripted/hash"
+    )
     assert done.code == 2
     assert "Unknown aggregation 'own-agg'" in done.err

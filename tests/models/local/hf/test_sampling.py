@@ -103,7 +103,9 @@ def test_what_narrows_a_drawn_token_is_as_in_transformers(folders: dict[str, Pat
     model = opened(folders["llama"])
     written = json.dumps({"typical_p": 1e-9})
     requests = [
-        Generate(PROMPTS[0], max_tokens=8, temperature=1.0, top_p=0.99, draw=draw, generation_arguments=written)
+        Generate(
+            PROMPTS[0], max_tokens=8, temperature=1.0, top_p=0.99, draw=draw, generation_arguments=written
+        )
         for draw in range(4)
     ]
     assert len({found.text for found in answers(model, requests)}) == 1

@@ -35,7 +35,9 @@ _SERVE = (
     "evaluate it with --model local-completions --model_args model=NAME,base_url=http://localhost:8000/v1/completions"
 )
 _REFUSED = ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size")
-_OWN_CLASS = "A class of your own: name the file that registers it with --plugin FILE, or write --model FILE.py:Class."
+_OWN_CLASS = (
+    "A class of your own: name the file that registers it with --plugin FILE, or write --model FILE.py:Class."
+)
 _VLLM_CLASS_ONLY = frozenset(("lora_local_path", "think_end_token", "truncate_side"))
 """Arguments of its vLLM class that are no arguments of vLLM, and that ours lacks."""
 _SERVERS = ("vllm-vlm", "sglang", "trtllm")
@@ -127,11 +129,15 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
 def _vllm(given: dict[str, Any]) -> Backend | None:
     """A model in vLLM in this process; None where an argument is one of the released class alone."""
     if not (name := given.pop("pretrained", None)):
-        raise ConfigurationError("--model vllm needs --model_args pretrained=NAME: a folder, or a model of the hub.")
+        raise ConfigurationError(
+            "--model vllm needs --model_args pretrained=NAME: a folder, or a model of the hub."
+        )
     out: dict[str, Any] = {}
     notes: list[str] = []
     batching = [key for key in ("batch_size", "max_batch_size", "device") if given.pop(key, None) is not None]
-    notes += [f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds." for key in batching]
+    notes += [
+        f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds." for key in batching
+    ]
     copies = given.pop("data_parallel_size", None)
     if copies not in (None, 1):
         out["replicas"] = int(copies)

@@ -204,7 +204,12 @@ def validate(tasks: str, include_path: str | None) -> None:
     from evalwright.tasks.loading import load_tasks, names_like
 
     named = [include_path] if include_path else []
-    given = {"tasks": flags.names_of(tasks), "include_path": include_path, "named_folders": named, "model": "dummy"}
+    given = {
+        "tasks": flags.names_of(tasks),
+        "include_path": include_path,
+        "named_folders": named,
+        "model": "dummy",
+    }
     configuration = evaluation_of(given).configuration
     names = [one for name in configuration.tasks for one in names_like(name, configuration.dialect)]
     found = [task.name for one in names for task in load_tasks(one, dialect=configuration.dialect)]

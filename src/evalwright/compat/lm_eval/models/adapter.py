@@ -321,7 +321,9 @@ def _facts_of(lm: Any) -> dict[str, Any]:
     return out
 
 
-def lm_model(name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any) -> Model:
+def lm_model(
+    name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any
+) -> Model:
     """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`.
 
     `lm/<client>/<model>`: a model behind a server; see `served`.

@@ -255,7 +255,9 @@ class ServedModel(OpenAIModel):
         self, context: Sequence[int], continuation: Sequence[int], replies: list[Reply | None]
     ) -> tuple[float, bool]:
         client = self._client
-        inputs, lengths, _ = client.batch_loglikelihood_requests([[(None, list(context), list(continuation))]])
+        inputs, lengths, _ = client.batch_loglikelihood_requests(
+            [[(None, list(context), list(continuation))]]
+        )
         body = self._body(client.create_message(inputs), generate=False, seed=client._seed)
         replies.append(None)
         call = Call("/completions", body, largest=largest_reply(len(inputs[0]) + 1))
@@ -303,7 +305,8 @@ class ServedMessages(ApiModel):
         stops = handle_stop_sequences(written.pop("until", ["\n\nHuman:"]), ending)
         body = {
             "messages": [
-                {"role": turn["role"], "content": [{"type": "text", "text": turn["content"]}]} for turn in talk
+                {"role": turn["role"], "content": [{"type": "text", "text": turn["content"]}]}
+                for turn in talk
             ],
             "model": settings.model,
             "max_tokens": written.pop("max_gen_toks", self._limit),

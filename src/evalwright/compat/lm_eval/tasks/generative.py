@@ -39,7 +39,7 @@ def generative_forms(task: str, index: Index) -> list[str]:
     """Up to three tasks or groups whose names say that they are this one in generative form, the closest first."""
     wanted = _words(task) - IDLE_WORDS
     forms: list[tuple[int, str]] = []
-    for name, entry in index.items():
+    for name in index:
         words = _words(name)
         if name == task or not words & FORM_WORDS or not wanted <= words:
             continue

@@ -20,7 +20,7 @@ from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.files import refusals, unavailable_in
 from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, options_of
-from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
+from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.tasks.dialects import Rules
