@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from evalwright.compat.lm_eval import simple_evaluate
+from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
+from evalwright.models.registry import open_model
 from support.tiny_models import make_tiny_model
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -263,3 +265,51 @@ def test_bodies_and_numbers_are_those_of_the_released_package(
     assert wanted, "the package sent nothing"
     assert ours == wanted
     assert numbers(results) == pytest.approx(numbers(wanted_results))
+
+
+def asked(place: Path, client: str, tasks: list[str], **arguments: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """The results of a client, and the bodies that it sent."""
+    with listening() as server:
+        given = {
+            "base_url": f"http://127.0.0.1:{server.server_port}/v1/{ENDINGS.get(client, 'chat/completions')}",
+            **arguments,
+        }
+        found = simple_evaluate(
+            client, model_args=given, include_path=str(place / "tasks"), bootstrap_iters=0, tasks=tasks
+        )
+        return found, [body for _, body in server.bodies]
+
+
+def test_without_a_tokenizer_texts_are_sent_and_that_is_said(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    found, bodies = asked(place, "local-completions", ["choice", "plain"], model="./no-such-model")
+    assert 0 <= found["results"]["choice"]["acc,none"] <= 1
+    assert all(isinstance(body["prompt"], str) for body in bodies)
+    assert "texts are sent in place of token ids" in caplog.text
+    with pytest.raises(
+        ConfigurationError, match="The tokenizer of 'lm/local-completions/m' cannot be opened"
+    ):
+        asked(place, "local-completions", ["plain"], model="m", tokenizer="./no-such-tokenizer")
+
+
+def test_a_server_that_does_not_echo_is_no_score_of_zero(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    choice = Handler._choice
+    monkeypatch.setattr(Handler, "_choice", lambda self, place, prompt, body: choice(self, place, "ab", body))
+    with pytest.raises(UsageError, match="log-likelihood"):
+        asked(place, "local-completions", ["choice"], model="m", tokenizer=str(place / "tiny"))
+
+
+def test_reasoning_before_its_end_is_left_out(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found, _ = asked(place, "local-chat-completions", ["plain"], model="m", think_end_token="Jupiter and ")
+    assert [line["resps"] for line in found["samples"]["plain"]] == [[["a"]]] * len(ROWS)
+    with pytest.raises(UnknownName, match="think_end_token"):
+        open_model("lm/local-chat-completions/m", {"base_url": "http://127.0.0.1:1/v1", "think_end": "x"})

@@ -59,25 +59,25 @@ LogLikelihoods = list[tuple[float, bool]]
 
 def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
     """The model of one of the released package's clients. Raises UnknownName for an argument that none of them has."""
-    given = {name: value for name, value in arguments.items() if value is not None}
-    for name in given:
+    client_arguments = {name: value for name, value in arguments.items() if value is not None}
+    for name in client_arguments:
         if name not in ARGUMENTS:
             known = sorted(ARGUMENTS)
             raise UnknownName(f"argument of 'lm/{client}'", name, known, f"Known: {', '.join(known)}.")
     if client in ANTHROPIC:
-        return ServedMessages(client, model, given)
-    return ServedModel(client, model, given)
+        return ServedMessages(client, model, client_arguments)
+    return ServedModel(client, model, client_arguments)
 
 
-def _sending(given: Mapping[str, Any], ending: str) -> dict[str, Any]:
+def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]:
     """The arguments of a remote model of ours: where and how fast requests are sent."""
     names = {"num_concurrent": "max_concurrency", "max_retries": "max_attempts", "timeout": "timeout"}
-    out = {ours: given[theirs] for theirs, ours in names.items() if theirs in given}
-    if "header" in given:
-        out["headers"] = given["header"]
-    if "base_url" in given:
-        out["base_url"] = str(given["base_url"]).rstrip("/").removesuffix(ending)
-    return out
+    sending = {ours: client_arguments[theirs] for theirs, ours in names.items() if theirs in client_arguments}
+    if "header" in client_arguments:
+        sending["headers"] = client_arguments["header"]
+    if "base_url" in client_arguments:
+        sending["base_url"] = str(client_arguments["base_url"]).rstrip("/").removesuffix(ending)
+    return sending
 
 
 def _row(name: str) -> Provider:
@@ -106,16 +106,16 @@ class ServedModel(OpenAIModel):
 
     carries = CARRIED
 
-    def __init__(self, client: str, model: str, given: Mapping[str, Any]) -> None:
-        self._client_name, self._given = client, dict(given)
+    def __init__(self, client: str, model: str, client_arguments: Mapping[str, Any]) -> None:
+        self._client_name, self._client_arguments = client, dict(client_arguments)
         is_chat = client in CHAT
         ending = ENDPOINTS["chat" if is_chat else "completions"]
-        if client.startswith("local-") and "base_url" not in given:
+        if client.startswith("local-") and "base_url" not in client_arguments:
             raise ConfigurationError(f"'lm/{client}' needs base_url=http://HOST:PORT/v1{ending}.")
         self._client = self._open_client(model)
-        self._concurrent = int(given.get("num_concurrent", 1)) > 1
+        self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
         echo = None if is_chat or client == "local-completions" else model in ECHO_MODELS
-        sending = _sending(given, ending)
+        sending = _sending(client_arguments, ending)
         super().__init__(
             _row("openai"), model, interface="chat" if is_chat else "completions", echo=echo, **sending
         )
@@ -125,7 +125,7 @@ class ServedModel(OpenAIModel):
     def _open_client(self, model: str) -> Any:
         """The class that writes bodies. Without a tokenizer texts are sent, which is said."""
         names = (*TOKENIZING, "base_url", "max_gen_toks", "seed", "eos_string", "think_end_token")
-        arguments = {name: self._given[name] for name in names if name in self._given}
+        arguments = {name: self._client_arguments[name] for name in names if name in self._client_arguments}
         if self._client_name in COMPLETIONS:
             arguments.pop("think_end_token", None)
         client = get_model(self._client_name)
@@ -138,16 +138,17 @@ class ServedModel(OpenAIModel):
                     f"The tokenizer of 'lm/{self._client_name}/{model}' cannot be opened: {type(error).__name__}: {error}"
                 ) from error
             log.warning(
-                "lm/%s/%s: there is no tokenizer of that name (tokenizer=NAME names another), so texts are sent in place of token ids, "
+                "lm/%s/%s: its tokenizer cannot be opened (%s; tokenizer=NAME names another), so texts are sent in place of token ids, "
                 "and the first token of a text is not scored.",
                 self._client_name,
                 model,
+                type(error).__name__,
             )
             return client(model=model, **{**arguments, "tokenizer_backend": None})
 
     def _own_wire(self, wire: Wire) -> Wire:
         said = wire.said
-        thinking_end = self._given.get("think_end_token")
+        thinking_end = self._client_arguments.get("think_end_token")
 
         def answer_said(data: Any, request: Any, settings: Settings) -> Said:
             whole = said(data, request, settings)
@@ -182,7 +183,7 @@ class ServedModel(OpenAIModel):
 
     def _more_identity(self) -> Mapping[str, Any]:
         names = (*TOKENIZING, "max_gen_toks", "seed", "eos_string", "think_end_token")
-        changing = {name: self._given[name] for name in names if name in self._given}
+        changing = {name: self._client_arguments[name] for name in names if name in self._client_arguments}
         client = {"name": self._client_name, "tokenizer": self._client.tokenizer_backend, **changing}
         return {"client": client, "concurrent": self._concurrent}
 
@@ -282,11 +283,11 @@ class ServedMessages(ApiModel):
 
     carries = CARRIED
 
-    def __init__(self, client: str, model: str, given: Mapping[str, Any]) -> None:
-        self._client_name, self._given = client, dict(given)
-        self._limit = int(given.get("max_gen_toks", 256))
-        self._concurrent = int(given.get("num_concurrent", 1)) > 1
-        super().__init__(_row("anthropic"), model, **_sending(given, ENDPOINTS["anthropic"]))
+    def __init__(self, client: str, model: str, client_arguments: Mapping[str, Any]) -> None:
+        self._client_name, self._client_arguments = client, dict(client_arguments)
+        self._limit = int(client_arguments.get("max_gen_toks", 256))
+        self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
+        super().__init__(_row("anthropic"), model, **_sending(client_arguments, ENDPOINTS["anthropic"]))
         self.carries = CARRIED
         self.wire = replace(self.wire, payload=self._payload, options={})
 

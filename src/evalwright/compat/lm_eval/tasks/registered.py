@@ -76,8 +76,8 @@ def registered_metric(name: str) -> RegisteredMetric | None:
 
 def registered_aggregation(name: str) -> Callable[..., Any] | None:
     """The aggregation that was registered under a name, None where none was."""
-    found: Any = AGGREGATIONS.get(name) or _in_package("aggregation_registry", name)
-    return found if callable(found) else None
+    function: Any = AGGREGATIONS.get(name) or _in_package("aggregation_registry", name)
+    return function if callable(function) else None
 
 
 def _in_package(registry: str, name: str) -> Any:
