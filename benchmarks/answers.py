@@ -1,13 +1,14 @@
-"""What the rules read out of labelled answers, against a careful reader: agreement, how many are decided, how many of these rightly.
+"""What the rules read in labelled answers, against careful readers: agreement over all answers, how sure, how far the mean is off.
 
     python benchmarks/answers.py FILE... [--judge provider/name] [--show 20] [--json]
 
 A FILE has a JSON object a line: `kind` (choice, number, match, math, yes_no, date; else a short answer), `lang`, `question`, `choices`,
 `gold` (an option's letter or place, or targets), `answer`, and the reader's `verdict` (correct, incorrect, not_attempted, unclear). The
-spellings of other tables are read too (`language`, `options`, `targets`, `reference`, `reply`, `label`).
+spellings of other tables are read too (`language`, `options`, `targets`, `reference`, `reply`, `label`), and `model_kind` (base, small,
+chat). An answer is right or not: not attempted and unreadable ones are wrong. Answers that the reader calls unclear are left out,
+and counted.
 
-"With a judge": rules where they decide, else a judge, on the answers that the reader calls clear. Without --judge it is the highest that a judge can
-reach: what rules decide wrongly is lost. An answer that the reader calls unclear agrees where it is undecided.
+With --judge a model reads the answers of which the rules are unsure, and its verdict replaces theirs.
 """
 
 from __future__ import annotations
@@ -17,178 +18,276 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalwright import open_model
 from evalwright.core.errors import EvalwrightError, RequestFailed
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import UNDECIDED, Answer, Sample, Undecided
+from evalwright.core.samples import Answer, Sample
 from evalwright.models.base import LocalModel, RemoteModel
 from evalwright.scorers.registry import bind
 
 SCORERS = {
-    "choice": ("choice", {}), "number": ("numeric", {}), "math": ("final-answer", {"kind": "math"}),
-}  # fmt: skip
+    "choice": ("choice", {}),
+    "number": ("numeric", {}),
+    "math": ("final-answer", {"kind": "math"}),
+    "formula": ("final-answer", {"kind": "math"}),
+}
+NOT_SCORED_HERE = ("premise",)
 TYPES = {"date": "date", "yes_no": "yes_no"}
+UNCLEAR = ("unclear", "undecided")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Row(NamedTuple):
-    """One answer: by which scorer it is read, what it is asked, and what the reader says of it."""
+@dataclass(frozen=True)
+class LabelledAnswer:
+    """An answer, what it was asked, and what the reader says of it."""
 
     kind: str
+    model_kind: str
     sample: Sample
     text: str
-    wanted: str
+    label: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the reader calls it right."""
+        return self.label == "correct"
 
 
-def read(row: Mapping[str, Any], place: int) -> Row:
+@dataclass(frozen=True)
+class Reading:
+    """What the rules say of an answer."""
+
+    answer: LabelledAnswer
+    label: str
+    explanation: str
+    unsure: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the rules call it right."""
+        return self.label == "correct"
+
+    @property
+    def agrees(self) -> bool:
+        """Whether rules and reader agree on right or wrong."""
+        return self.is_right == self.answer.is_right
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How well the rules read a group of answers; each a share of 1, but `bias`.
+
+    missed: right answers that are called wrong. invented: wrong answers that are called right. bias: the rules' mean score
+    less the reader's, in points.
+    """
+
+    answers: int
+    right_share: float
+    agree: float
+    missed: float
+    invented: float
+    sure: float
+    sure_agree: float
+    unsure_agree: float
+    bias: float
+
+
+def read_row(row: Mapping[str, Any], place: int) -> LabelledAnswer:
     """A line of a table."""
     kind = str(row.get("kind") or "match")
     language = str(row.get("lang") or row.get("language") or "en")
-    known = {"language": language, **({"answer_type": TYPES[kind]} if kind in TYPES else {})}
-    known |= row.get("metadata") or {}
-    right = row.get("targets", row.get("gold", row.get("reference")))
-    right = (right,) if isinstance(right, str | int) else tuple(right or ())
+    metadata = {"language": language, **({"answer_type": TYPES[kind]} if kind in TYPES else {})}
+    if "answer_type" in row:
+        metadata["answer_type"] = row["answer_type"]
+    metadata |= row.get("metadata") or {}
+
+    targets = row.get("targets", row.get("gold", row.get("reference")))
+    targets = (targets,) if isinstance(targets, str | int) else tuple(targets or ())
     options = row.get("choices") or row.get("options") or ()
     options = tuple(options.values()) if isinstance(options, Mapping) else tuple(options)
-    gold = tuple(one if isinstance(one, int) else LETTERS.index(one) for one in right) if options else ()
+    gold: tuple[int, ...] = ()
+    if options:
+        gold = tuple(mark if isinstance(mark, int) else LETTERS.index(mark) for mark in targets)
+        targets = ()
     sample = Sample(
         str(row.get("id", place)),
         str(row.get("question", "")),
-        () if options else right,
+        tuple(map(str, targets)),
         options,
         gold,
-        metadata=known,
+        metadata=metadata,
     )
-    text = separate_reasoning(Response(str(row["answer"] if "answer" in row else row["reply"]))).answer
-    label = str(row.get("verdict") or row["label"])
-    return Row(kind, sample, text, UNDECIDED if label == "unclear" else label)
+    reply = str(row["answer"] if "answer" in row else row["reply"])
+    return LabelledAnswer(
+        kind=kind,
+        model_kind=str(row.get("model_kind") or row.get("model") or ""),
+        sample=sample,
+        text=separate_reasoning(Response(reply)).answer,
+        label=str(row.get("verdict") or row["label"]),
+    )
 
 
-def verdict(row: Row) -> tuple[str, str]:
-    """The label that the rules give, "incorrect" where they find nothing to compare, and why."""
-    name, options = SCORERS.get(row.kind, ("short-answer", {}))
-    found: Any = bind(name, options).function(row.sample, Answer(row.text))
-    if isinstance(found, Undecided):
-        return UNDECIDED, found.explanation
-    return "incorrect" if found.label == "not_extracted" else found.label, found.explanation
+def read_by_rules(answer: LabelledAnswer) -> Reading:
+    """The rules' reading of an answer."""
+    name, options = SCORERS.get(answer.kind, ("short-answer", {}))
+    scorer: Any = bind(name, options)
+    score = scorer.function(answer.sample, Answer(answer.text))
+    return Reading(answer, score.label, score.explanation, score.unsure)
 
 
-class Shares(NamedTuple):
-    """Of the answers the share where rules and reader agree, the share decided, of these the share that is right; with a judge."""
+def shares_of(readings: Iterable[Reading]) -> Shares:
+    """The shares of a group; 0 of nothing."""
+    group = list(readings)
 
-    answers: int
-    agree: float
-    decided: float
-    right: float
-    with_judge: float
+    def share(part: list[Reading], of: list[Reading]) -> float:
+        return len(part) / max(len(of), 1)
 
-
-def shares(rows: Iterable[tuple[Row, str]], judged: Mapping[int, str] | None = None) -> Shares:
-    """The shares of rows with the rules' labels. judged: a judge's labels of undecided ones by the row's `id()`."""
-    found = list(rows)
-    decided = [(row, label) for row, label in found if label != UNDECIDED]
-    clear = [(row, label) for row, label in found if row.wanted != UNDECIDED]
-    right = sum(row.wanted == label for row, label in decided)
-    last = [
-        label == row.wanted
-        if label != UNDECIDED
-        else judged is None or judged.get(id(row.sample)) == row.wanted
-        for row, label in clear
-    ]
-    agree = sum(row.wanted == label for row, label in found)
+    right = [reading for reading in group if reading.answer.is_right]
+    wrong = [reading for reading in group if not reading.answer.is_right]
+    sure = [reading for reading in group if not reading.unsure]
+    unsure = [reading for reading in group if reading.unsure]
+    called_right = [reading for reading in group if reading.is_right]
     return Shares(
-        len(found),
-        agree / max(len(found), 1),
-        len(decided) / max(len(found), 1),
-        right / max(len(decided), 1),
-        sum(last) / max(len(last), 1),
+        answers=len(group),
+        right_share=share(right, group),
+        agree=share([reading for reading in group if reading.agrees], group),
+        missed=share([reading for reading in right if not reading.agrees], right),
+        invented=share([reading for reading in wrong if not reading.agrees], wrong),
+        sure=share(sure, group),
+        sure_agree=share([reading for reading in sure if reading.agrees], sure),
+        unsure_agree=share([reading for reading in unsure if reading.agrees], unsure),
+        bias=100 * (share(called_right, group) - share(right, group)),
     )
 
 
-async def judge(rows: Iterable[Row], name: str) -> dict[int, str]:
-    """What a judge says of answers; nothing of one whose verdict fails."""
+def shares_by_group(readings: Iterable[Reading]) -> dict[str, Shares]:
+    """The shares of all, by kind of answer, by kind of model and by language."""
+    groups: dict[str, list[Reading]] = defaultdict(list)
+    for reading in readings:
+        answer = reading.answer
+        names = ["all", f"kind {answer.kind}", f"language {answer.sample.metadata['language']}"]
+        if answer.model_kind:
+            names += [f"model {answer.model_kind}", f"{answer.kind}, {answer.model_kind}"]
+        for name in names:
+            groups[name].append(reading)
+    order = ("all", "kind", "model", "", "language")
+
+    def place(name: str) -> tuple[int, int]:
+        word = name.partition(" ")[0]
+        return order.index(word if word in order else ""), -len(groups[name])
+
+    return {name: shares_of(groups[name]) for name in sorted(groups, key=place)}
+
+
+async def read_by_judge(readings: Iterable[Reading], name: str) -> dict[str, str]:
+    """A judge's labels by the sample's id; none of one whose verdict fails."""
     model = open_model(name)
     if not isinstance(model, LocalModel | RemoteModel):
         raise SystemExit(f"'{name}' cannot judge.")
     scorer: Any = bind("judge-correct")
+    slots = asyncio.Semaphore(8)
 
     async def ask(role: str, request: Request) -> Response:
         if isinstance(model, LocalModel):
-            ((_, answer),) = await asyncio.to_thread(lambda: list(model.answer_batch([request])))
+            ((_, response),) = await asyncio.to_thread(lambda: list(model.answer_batch([request])))
         else:
-            answer = await model.answer(request)
-        if not isinstance(answer, Response):
-            raise RequestFailed(answer)
-        return answer
+            response = await model.answer(request)
+        if not isinstance(response, Response):
+            raise RequestFailed(response)
+        return response
 
-    async def one(row: Row) -> tuple[int, str]:
-        sample = row.sample
+    async def label_of(answer: LabelledAnswer) -> tuple[str, str]:
+        sample = answer.sample
         if sample.choices:
-            listed = "\n".join(
-                f"{letter}. {text}" for letter, text in zip(LETTERS, sample.choices, strict=False)
-            )
-            right = tuple(f"{LETTERS[at]}. {sample.choices[at]}" for at in sample.gold)
+            letters = zip(LETTERS, sample.choices, strict=False)
+            listed = "\n".join(f"{letter}. {text}" for letter, text in letters)
+            right = tuple(f"{LETTERS[index]}. {sample.choices[index]}" for index in sample.gold)
             sample = Sample(sample.id, f"{sample.input}\n{listed}", right, metadata=sample.metadata)
-        try:
-            return id(row.sample), (await scorer.function(sample, Answer(row.text), ask)).label
-        except EvalwrightError as error:
-            print(f"{sample.id}: {error}")
-            return id(row.sample), "failed"
+        async with slots:
+            try:
+                score = await scorer.function(sample, Answer(answer.text), ask)
+            except EvalwrightError as error:
+                print(f"{sample.id}: {error}")
+                return sample.id, ""
+        return sample.id, str(score.label)
 
-    limit = asyncio.Semaphore(8)
-
-    async def bounded(row: Row) -> tuple[int, str]:
-        async with limit:
-            return await one(row)
-
-    return dict(await asyncio.gather(*(bounded(row) for row in rows)))
+    labels = dict(await asyncio.gather(*(label_of(reading.answer) for reading in readings)))
+    return {sample_id: label for sample_id, label in labels.items() if label}
 
 
-def table(found: list[tuple[Row, str]], judged: Mapping[int, str] | None) -> dict[str, Shares]:
-    """The shares of all, of each kind and of each language."""
-    groups: dict[str, list[tuple[Row, str]]] = defaultdict(list)
-    for row, label in found:
-        for name in ("all", f"kind {row.kind}", f"language {row.sample.metadata['language']}"):
-            groups[name].append((row, label))
-    order = sorted(groups, key=lambda name: (name != "all", not name.startswith("kind"), -len(groups[name])))
-    return {name: shares(groups[name], judged) for name in order}
+def print_table(table: Mapping[str, Shares]) -> None:
+    """The shares as text, a group a line."""
+    heads = ("answers", "right", "agree", "missed", "invented", "sure", "of sure", "of unsure", "bias")
+    print(f"{'':20}" + "".join(f"{head:>10}" for head in heads))
+    for name, shares in table.items():
+        percents = "".join(
+            f"{share:10.1%}"
+            for share in (
+                shares.right_share,
+                shares.agree,
+                shares.missed,
+                shares.invented,
+                shares.sure,
+                shares.sure_agree,
+                shares.unsure_agree,
+            )
+        )
+        print(f"{name[:20]:20}{shares.answers:10}{percents}{shares.bias:+10.1f}")
 
 
 def main() -> None:
     """Measure tables of answers and print the shares."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("--judge", help="a model that decides what the rules leave open")
+    parser.add_argument("--judge", help="a model that reads what the rules are unsure of")
+    parser.add_argument("--kind", action="append", help="only answers of this kind")
     parser.add_argument(
-        "--show", type=int, default=0, metavar="N", help="show N answers that are decided wrongly"
+        "--show", type=int, default=0, metavar="N", help="show N answers that are read wrongly"
     )
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    lines = [line for file in given.files for line in file.read_text("utf-8").splitlines() if line.strip()]
-    rows = [read(json.loads(line), place) for place, line in enumerate(lines)]
-    said = [(row, *verdict(row)) for row in rows]
-    found = [(row, label) for row, label, _ in said]
-    judged = None
-    if given.judge:
-        judged = asyncio.run(judge([row for row, label in found if label == UNDECIDED], given.judge))
-    made = table(found, judged)
-    if given.json:
-        print(json.dumps({name: one._asdict() for name, one in made.items()}, indent=1))
+    arguments = parser.parse_args()
+
+    lines = [
+        line for file in arguments.files for line in file.read_text("utf-8").splitlines() if line.strip()
+    ]
+    rows = [json.loads(line) for line in lines]
+    answers = [
+        read_row(row, place) for place, row in enumerate(rows) if row.get("kind") not in NOT_SCORED_HERE
+    ]
+    answers = [answer for answer in answers if not arguments.kind or answer.kind in arguments.kind]
+    clear = [answer for answer in answers if answer.label not in UNCLEAR]
+    readings = [read_by_rules(answer) for answer in clear]
+    if arguments.judge:
+        unsure = [reading for reading in readings if reading.unsure]
+        judged = asyncio.run(read_by_judge(unsure, arguments.judge))
+        readings = [
+            Reading(reading.answer, judged[reading.answer.sample.id], "the judge's verdict", "")
+            if reading.unsure and reading.answer.sample.id in judged
+            else reading
+            for reading in readings
+        ]
+
+    table = shares_by_group(readings)
+    if arguments.json:
+        print(json.dumps({name: vars(shares) for name, shares in table.items()}, indent=1))
         return
-    print(f"{'':16}{'answers':>8}{'agree':>8}{'decided':>9}{'right':>8}{'with a judge':>14}")
-    for name, one in made.items():
+    print_table(table)
+    print(f"{len(answers) - len(clear)} answers that the reader calls unclear are left out.")
+    wrong = [reading for reading in readings if not reading.agrees]
+    wrong.sort(key=lambda reading: bool(reading.unsure))
+    for reading in wrong[: arguments.show]:
+        answer = reading.answer
+        sure = f"unsure: {reading.unsure}" if reading.unsure else "sure"
         print(
-            f"{name:16}{one.answers:8}{one.agree:8.1%}{one.decided:9.1%}{one.right:8.1%}{one.with_judge:14.1%}"
-        )
-    wrong = [(row, label, why) for row, label, why in said if label not in (row.wanted, UNDECIDED)]
-    for row, label, why in wrong[: given.show]:
-        print(
-            f"\n{row.sample.id} {row.kind}: {label} ({why}), the reader says {row.wanted}: {row.text[:300]!r}"
+            f"\n{answer.sample.id} {answer.kind} {answer.sample.metadata['language']}: {reading.label} ({sure}; "
+            f"{reading.explanation}), the reader says {answer.label}\n  Q {answer.sample.input[-200:]!r}\n  T "
+            f"{answer.sample.targets}\n  A {answer.text[:400]!r}"
         )
 
 

@@ -28,7 +28,7 @@ from coverage_settings.registry import Covered, Family, Setting, all_families
 
 HEAD = """| setting | method | coverage | aim | mean width | trials | Monte Carlo error | verdict |
 |---|---|---|---|---|---|---|---|"""
-SUMMARY = """| family | settings | lowest coverage | median coverage | lowest before | median width, to that before |
+SUMMARY = """| family | settings | lowest coverage | median coverage | lowest of the known method | median width, to the known method's |
 |---|---|---|---|---|---|"""
 _FEWEST = 50
 
@@ -53,7 +53,7 @@ def row(setting: Setting, covered: Covered) -> str:
         method,
         f"{covered.share:.1%}",
         f"{100 * setting.least:g} to {100 * setting.most:g}%",
-        (f"{wide.mean():.3f}" if len(wide) else "") + _before(covered),
+        (f"{wide.mean():.3f}" if len(wide) else "") + _known(covered),
         f"{len(covered.hits):,}",
         f"{covered.monte_carlo_error:.1%}",
         verdict,
@@ -61,12 +61,12 @@ def row(setting: Setting, covered: Covered) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _before(covered: Covered) -> str:
-    """What the method before gave: its mean width, and how often it was right."""
-    if covered.before is None:
+def _known(covered: Covered) -> str:
+    """What a known method gave: its name, mean width, and how often it was right."""
+    if covered.known is None:
         return ""
-    hits, widths = covered.before
-    return f" (before: {np.nanmean(widths):.3f}, {np.mean(hits):.1%})"
+    known = covered.known
+    return f" ({known.name}: {np.nanmean(known.widths):.3f}, {np.mean(known.hits):.1%})"
 
 
 def chosen(words: Sequence[str]) -> list[Family]:
@@ -115,21 +115,25 @@ def summed_up(page: str) -> str:
             rf"<!-- rows of {re.escape(family.name)} -->\n(.*?)<!-- end of rows -->", page, re.DOTALL
         )
         # What fails on purpose, and the power of plans, are no coverage.
-        names = {one.name for one in family.settings if not one.contrast and one.most >= 0.9}
+        names = {
+            one.name
+            for one in family.settings
+            if not one.contrast and one.most >= 0.9 and not one.name.startswith("power")
+        }
         rows = [line.strip("| ").split(" | ") for line in part[1].splitlines()] if part else []
         kept = [cells for cells in rows if cells[0] in names and len(cells) == 8]
         if not kept:
             continue
         shares = [float(cells[2].rstrip("%")) for cells in kept]
-        old = [re.search(r"^([\d.]+) \(before: ([\d.]+), ([\d.]+)%", cells[4]) for cells in kept]
-        wider = [float(each[1]) / float(each[2]) for each in old if each and float(each[2])]
-        before = [float(each[3]) for each in old if each]
+        known = [re.search(r"^([\d.]+) \([^:,]+: ([\d.]+), ([\d.]+)%", cells[4]) for cells in kept]
+        wider = [float(each[1]) / float(each[2]) for each in known if each and float(each[2])]
+        theirs = [float(each[3]) for each in known if each]
         cells = [
             f"[{family.title}](#{re.sub('[^a-z -]', '', family.title.lower()).replace(' ', '-')})",
             str(len(kept)),
             f"{min(shares):.1f}%",
             f"{np.median(shares):.1f}%",
-            f"{min(before):.1f}%" if before else "",
+            f"{min(theirs):.1f}%" if theirs else "",
             f"{np.median(wider):.2f}" if wider else "",
         ]
         lines.append("| " + " | ".join(cells) + " |")

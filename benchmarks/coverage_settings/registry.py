@@ -23,18 +23,27 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
+class Known:
+    """What a method that every reviewer knows gave in the same trials: whether it was right, and how wide it was."""
+
+    name: str
+    hits: Bools
+    widths: F64
+
+
+@dataclass(frozen=True)
 class Covered:
     """What trials gave: whether each was right (trials,), how wide each interval was (trials,), nan for no interval.
 
     `method` is what made the intervals; where trials differ, the most frequent one. `note` is what else the table should say.
-    `before`: the same two of the method that stood in its place before (`before.py`).
+    `known`: the same of a method that every reviewer knows (`known_methods.py`).
     """
 
     hits: Bools
     widths: F64
     method: str
     note: str = ""
-    before: tuple[Bools, F64] | None = None
+    known: Known | None = None
 
     @property
     def share(self) -> float:

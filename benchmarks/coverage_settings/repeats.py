@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from coverage_settings.registry import F64, Covered, Setting
+from coverage_settings.trial import pairs_at_once
 from evalwright.statistics import compare_paired
 from evalwright.statistics.designs import Design, variance_parts
 from evalwright.statistics.macro import macro_difference
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
 from evalwright.statistics.paired import paired_differences
-from evalwright.statistics.pairwise import Counts, effective_counts
-from evalwright.statistics.task_sample import sampled_difference, simultaneous_sampled
+from evalwright.statistics.task_sample import all_sampled_differences, sampled_difference
 
 ABOUT = (
     "A plan made from runs of two models should name the items with which a comparison sees their difference in 80% of the trials, "
@@ -53,7 +53,7 @@ def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
         a, b = _answers(rng, 200_000, 1, gap, cluster)
         truth = float(a.mean() - b.mean())
         a, b = _answers(rng, 40_000, made, gap, cluster)
-        pairs = paired_differences(a.mean(axis=1), b.mean(axis=1), clusters=ids(40_000))[0]
+        pairs = paired_differences(a.mean(axis=1), b.mean(axis=1), clusters=ids(40_000))
         parts = variance_parts(a[:, None], b[:, None], clusters=ids(40_000))
         design = Design(pairs, 40_000, parts=parts)
         n = design.items_for(truth, repeats) or 2
@@ -71,16 +71,6 @@ def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
     return Setting(name, run, 0.77, 0.83)
 
 
-def _counts(gaps: F64) -> Counts:
-    """The score test of many comparisons at once, each on its own items: gaps (comparisons, items)."""
-    n = np.full(len(gaps), float(gaps.shape[1]))
-    better, worse = np.maximum(gaps, 0).sum(axis=1), np.maximum(-gaps, 0).sum(axis=1)
-    error = gaps.std(axis=1, ddof=1) / np.sqrt(n)
-    return effective_counts(
-        n, better, worse, (gaps**2).sum(axis=1), n - np.count_nonzero(gaps, axis=1), error, n - 1, n
-    )
-
-
 def _slices(how: Adjustment, different: int, what: str, contrast: bool = False) -> Setting:
     """20 slices of 60 items, of which `different` have a true difference of 20 points."""
 
@@ -94,11 +84,11 @@ def _slices(how: Adjustment, different: int, what: str, contrast: bool = False) 
             gaps = np.subtract(
                 *(np.where(alike, rng.random((20, 60)), rng.random((2, 20, 60))) < chances) * 1.0
             )
-            counts = _counts(gaps)
-            p = np.minimum(1.0, 2 * np.minimum(counts.tail(0.0), counts.tail(0.0, above=False)))
+            core = pairs_at_once(gaps)
+            p = core.p_values()
             findings = adjusted_p_values(p, how) < 0.05
             seen += int(np.count_nonzero(findings[:different]))
-            low, high = counts.limits(1 - interval_level(p, how))
+            low, high = core.limits(1 - interval_level(p, how))
             widths[trial] = float(np.mean(high - low))
             false = findings & (truth == 0) if what == "findings" else (low > truth) | (high < truth)
             if how != "holm":  # of findings; Holm's intervals hold for all
@@ -153,9 +143,9 @@ def _board(models: int, tasks: int) -> Setting:
             for _ in range(tasks):
                 chance = np.clip(0.6 + rng.normal(0, 0.08, models), 0, 1)
                 parts.append(((rng.random((models, 100)) < chance[:, None]).astype(float), None))
-            found = simultaneous_sampled(parts, seed=trial)
+            found = all_sampled_differences(parts)
             off = ~np.eye(models, dtype=bool)
-            hits[trial] = bool(((found.low <= 0) & (found.high >= 0))[off].all())
+            hits[trial] = not found.differs.any()
             widths[trial] = float((found.high - found.low)[off].mean())
         return Covered(hits, widths, found.method)
 

@@ -186,7 +186,7 @@ def _full_run_clusters(rng: Random, trials: int, *, difference: float, n: int = 
 
 def _borderline(rng: Random, trials: int, *, n: int = 1000, discordant: int = 250) -> Covered:
     """The hardest list: one win short of "better", in random order, a look after every ten items."""
-    wins = int(least_wins(np.array([float(discordant)]), n, 0.95)[0]) - 1
+    wins = int(least_wins(np.array([float(discordant)]), 0.95)[0]) - 1
     d = np.concatenate((np.ones(wins), -np.ones(discordant - wins), np.zeros(n - discordant)))
     hits = np.ones(trials, dtype=bool)
     for trial in range(trials):

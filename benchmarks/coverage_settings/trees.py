@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from coverage_settings.known_methods import beside
 from coverage_settings.registry import F64, Covered, Setting, repeated
 from evalwright.statistics import (
     Estimate,
@@ -19,13 +20,13 @@ from evalwright.statistics import (
     macro_difference,
     mean_interval,
 )
+from evalwright.statistics.many_models_macro import all_macro_differences
 from evalwright.statistics.shared_units import unit_sums
-from evalwright.statistics.simultaneous_macro import simultaneous_macro
 from evalwright.statistics.units import I64
 
 ABOUT = (
     "The 95% interval of a mean over tasks, or of a mean of differences, should hold the truth in 95% of the trials, whether the tasks "
-    "share all, some or none of their items or passages. Near 0 or 1 and with few unequal passages it is wider, as those of the tasks are."
+    "share all, some or none of their items or passages. In brackets: MOVER of the tasks' own intervals, its mean width and how often it was right. Near 0 or 1 and with few unequal passages it is wider, as those of the tasks are."
 )
 UNIT = (0.0, 1.0)
 EIGHT = np.array([3, 3, 4, 4, 6, 8, 10, 22])
@@ -132,7 +133,7 @@ def _difference(name: str, tasks: Tasks, most: float = 0.97, *, shared: bool = T
 
 
 def _board(name: str, models: int, copies: int, sizes: I64, most: float = 1.0) -> Setting:
-    """A board of equal models over tasks about the same passages: all simultaneous intervals hold 0."""
+    """A board of equal models over tasks about the same passages: no pair is found to differ."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
@@ -145,12 +146,54 @@ def _board(name: str, models: int, copies: int, sizes: I64, most: float = 1.0) -
                 ids = np.repeat(np.arange(len(sizes)), rng.permutation(sizes))
                 chance = np.clip(ease + tilt, 0, 1)[:, ids]
                 parts.append(((rng.random(chance.shape) < chance).astype(float), ids))
-            found = simultaneous_macro(parts)
-            hits.append(not ((found.low > 0).any() or (found.high < 0).any()))
+            found = all_macro_differences(parts)
+            hits.append(not found.differs.any())
             widths.append(float(np.nanmean(found.high - found.low)))
-        return Covered(np.array(hits), np.array(widths), "simultaneous, shared units")
+        return Covered(np.array(hits), np.array(widths), "Holm, shared units")
 
     return Setting(f"board of {models} equal models, {name}", run, most=most, cost=2)
+
+
+def _unequal(sizes: tuple[int, ...], chance: float, what: str, least: float = 0.93) -> Setting:
+    """Tasks of very unequal size, each counting the same; beside MOVER (Zou & Donner 2008) of the tasks' own intervals."""
+
+    def run(seed: int, trials: int) -> Covered:
+        rng = np.random.default_rng(seed)
+        ours, theirs = np.zeros((2, trials)), np.zeros((2, trials))
+        truth = chance if what == "mean" else 0.05
+        for trial in range(trials):
+            if what == "mean":
+                parts = [mean_interval((rng.random(n) < chance) * 1.0) for n in sizes]
+                whole: Estimate | MacroDifference = macro_average(parts, value_range=UNIT)
+                points = [(part.value, part.low, part.high) for part in parts]
+            else:
+                pairs = [compare_paired(*_losing(rng, n, what)) for n in sizes]
+                whole = macro_difference(pairs, value_range=UNIT)
+                points = [(pair.difference, pair.low, pair.high) for pair in pairs]
+            value, low, high = np.array(points).T
+            mean, share = float(value.mean()), 1 / len(sizes)
+            below, above = (share * float(np.sqrt((side**2).sum())) for side in (value - low, high - value))
+            ours[:, trial], theirs[:, trial] = (whole.low, whole.high), (mean - below, mean + above)
+        hits = (ours[0] <= truth) & (ours[1] >= truth)
+        return Covered(
+            hits, ours[1] - ours[0], "mean over fixed tasks", "", beside("MOVER", theirs[0], theirs[1], truth)
+        )
+
+    alike = f"{len(sizes)} tasks of {sizes[0]} items"
+    unlike = f"tasks of {' and '.join(f'{n:,}' for n in sizes)} items"
+    name = f"{alike if len(set(sizes)) == 1 else unlike}, {what}"
+    return Setting(f"{name}, {chance:.0%} right" if what == "mean" else name, run, least, 1.0, short=300)
+
+
+def _losing(rng: np.random.Generator, n: int, what: str) -> tuple[F64, F64]:
+    """b is 5 points worse."""
+    if what == "graded difference":
+        a = np.asarray(rng.uniform(0.3, 0.7, n), dtype=np.float64)
+        b = np.asarray(np.clip(a - rng.normal(0.05, 0.1, n), 0.0, 1.0), dtype=np.float64)
+        return a, b
+    u = rng.random(n)
+    a = ((u < 0.15) | (u > 0.25)).astype(np.float64)
+    return a, (u >= 0.15).astype(np.float64)
 
 
 _SEVEN = _translations(7, 200, 0.7, 0.5)
@@ -179,5 +222,11 @@ SETTINGS = (
     _difference("57 tasks of their own, 1 item", _alone((1,) * 57, (0.7,) * 57), most=1.0),
     _difference("3 tasks of their own, 2 items", _alone((2,) * 3, (0.7,) * 3), most=1.0),
     _difference("3 tasks of their own, 1, 20 and 20 items", _alone((1, 20, 20), (0.7,) * 3), most=1.0),
+    _unequal((3, 3000), 0.7, "mean"),
+    _unequal((5, 50, 3000), 0.6, "mean"),
+    _unequal((10,) * 20, 0.9, "mean"),
+    _unequal((3, 3000), 0.0, "difference"),
+    _unequal((10, 3000), 0.0, "difference"),
+    _unequal((3, 3000), 0.0, "graded difference", 0.92),
     _board("3 tasks about 12 unequal passages", 6, 3, TWENTY[4:16]),
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalwright.evaluation.objects import ModelLike, TaskLike
     from evalwright.statistics.macro import TasksAre
     from evalwright.statistics.multiplicity import Adjustment
+    from evalwright.statistics.pairwise import MissingPolicy
 
 __all__ = ["compare", "leaderboard", "open_run", "plan"]
 
@@ -50,6 +51,7 @@ def compare(
     most_flips: int = ...,
     equivalent: float | None = ...,
     tasks_are: TasksAre = ...,
+    missing: MissingPolicy = ...,
     runs_folder: str | Path = ...,
     **settings: Any,
 ) -> Comparison: ...
@@ -66,6 +68,7 @@ def compare(
     most_flips: int = ...,
     equivalent: float | None = ...,
     tasks_are: TasksAre = ...,
+    missing: MissingPolicy = ...,
     runs_folder: str | Path = ...,
     **settings: Any,
 ) -> Comparison | SeveralComparison: ...
@@ -81,6 +84,7 @@ def compare(
     most_flips: int = 20,
     equivalent: float | None = None,
     tasks_are: TasksAre = "fixed",
+    missing: MissingPolicy = "scored",
     runs_folder: str | Path = "runs",
     **settings: Any,
 ) -> Comparison | SeveralComparison:
@@ -92,7 +96,8 @@ def compare(
     label or TASK.LABEL, and not by the main one of each task with the others beside it. slices: metadata keys by whose
     values to compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped items named of two runs, in
     each direction. equivalent: the margin of a test of equivalence of two runs. tasks_are: "fixed", or "sample" for a mean that is about
-    tasks like these. Raises RunError where the runs share no task, and UnknownName for a metric that there is not.
+    tasks like these. missing: "scored", so that verdicts rest on the items that both have, or "worst-case", so that they hold whatever the
+    missing answers would have scored. Raises RunError where the runs share no task, and UnknownName for a metric that there is not.
     """
     given: Any = runs
     if len(runs) == 1 and isinstance(runs[0], Iterable) and not isinstance(runs[0], str):
@@ -107,6 +112,7 @@ def compare(
         )
     shared: dict[str, Any] = {
         "metric": metric, "slices": slices, "slices_adjust": slices_adjust, "tasks_are": tasks_are,
+        "missing": missing,
     }  # fmt: skip
     opened = [open_run(run, runs_folder) for run in given]
     if len(opened) == 2 and baseline is None:

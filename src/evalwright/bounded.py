@@ -52,6 +52,8 @@ _PLAIN = {
     "evalwright.tasks.yaml_files": {"WrittenFloat"},
 }
 """What a result may be made of, beside what pickle knows by itself."""
+_PASSED_ON = ("DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ")
+"""What the process has of the environment: without these it may not start, or would write dates and texts otherwise."""
 _START = (
     "import json, sys; sys.path[:], memory = json.loads(sys.argv[1]); "
     "from evalwright.bounded import serve; serve(memory)"
@@ -137,7 +139,8 @@ def _opened(kind: str, value: Any) -> Any:
 class Process:
     """A process and the pipe to it. One piece of work at a time; a child made by `fork` starts its own.
 
-    folder: that it works in, where not ours. environment: its own, in place of ours. memory: bytes of address space, None for no limit.
+    folder: that it works in, where not ours. environment: its own; by default none but the language, the time zone and where the
+    system's libraries are, so that what others wrote finds no key there. memory: bytes of address space, None for no limit.
     patience: wall seconds after which a process that does not answer is ended; by default by the limit of time.
     """
 
@@ -181,8 +184,9 @@ class Process:
         if self._running is None or self._owner != os.getpid() or self._running.poll() is not None:
             self._owner = os.getpid()
             # One thread for linear algebra: each would take address space that is limited here.
-            given = os.environ if self._environment is None else self._environment
-            environment = {**given, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+            chosen = passed_on if self._environment is None else self._environment
+            environment = {**chosen, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
             path = [one or str(Path.cwd()) for one in sys.path]
             self._running = subprocess.Popen(
                 [sys.executable, "-I", "-c", _START, json.dumps([path, self._memory])],

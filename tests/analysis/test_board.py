@@ -13,8 +13,11 @@ from scipy import stats
 
 from evalwright.analysis.board import Board, make_board
 from evalwright.core.errors import RunError
+from evalwright.core.samples import Score
+from evalwright.reports.documents.board import board_document, coverage
+from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run, open_run
-from support.runs import make_run
+from support.runs import edited, make_run
 
 
 def simulated(folder: Path, accuracies: list[float], n: int = 300, seed: int = 1, **more: Any) -> list[Run]:
@@ -108,7 +111,7 @@ def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None
     assert [row.ranks is None for row in board.rows] == [False, False, True, True]
     assert [row.overall is None for row in board.rows] == [False, False, True, True]
     assert any("without a rank" in note for note in board.notes)
-    assert any("Failed items" in note for note in board.notes)
+    assert any("Missing answers are left out" in note for note in board.notes)
     cell = plain(board)["rows"][2]["tasks"]["y"]
     assert (cell["value"], cell["n_missing"]) == (None, 2)
 
@@ -214,3 +217,55 @@ def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) ->
     (said,) = _order_notes(ranked)
     assert "a (row 1, rank 2 to 3)" in said and "b (row 2, rank 1 to 2)" in said and "trust the rank" in said
     assert not list(_order_notes([replace(row, ranks=(1, 3)) for row in rows]))
+
+
+def test_missing_and_unsure_answers_have_columns_and_a_mark(tmp_path: Path) -> None:
+    doubtful = Score(1.0, "correct", unsure="two numbers")
+    few: list[Any] = [None] * 5 + [doubtful] * 3 + [1.0] * 52 + [0.0] * 40
+    many: list[Any] = [None] * 6 + [1.0] * 54 + [0.0] * 40
+    runs = [
+        make_run(tmp_path, scores=few, model="demo/few", name="few"),
+        make_run(tmp_path, scores=many, model="demo/many", name="many", limit=100),
+    ]
+    board = make_board(runs)
+    rows = {row.run: row for row in board.rows}
+    assert (rows["few"].n_missing, rows["few"].n_unsure, rows["few"].provisional) == (5, 3, False)
+    assert (rows["many"].n_missing, rows["many"].n_unsure, rows["many"].provisional) == (6, 0, True)
+    text = to_markdown(board_document(board))
+    assert "| Missing | Unsure |" in text
+    assert "demo/many \\*" in text or "demo/many *" in text
+    assert any("More than 5% of the answers of demo/many (6.0%) are missing" in note for note in board.notes)
+    assert any("--limit says: demo/many (100)" in note for note in board.notes)
+    assert not any("Failed" in note for note in board.notes)
+
+
+def test_what_a_budget_left_out_is_said(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, scores=[1.0, 0.0] * 20, model="demo/a", name="a"),
+        make_run(tmp_path, scores=[1.0, 0.0] * 30, model="demo/b", name="b"),
+    ]
+    with edited(runs[0].folder) as record:
+        record["stopping"] = {
+            "rules": [],
+            "decisions": [],
+            "tasks": [{"task": "factual", "asked": 40, "of": 60}],
+            "settled": False,
+            "saved_requests": 0,
+            "budget_reached": "cost",
+        }
+    board = make_board([open_run(runs[0].folder), runs[1]])
+    row = next(row for row in board.rows if row.run == "a")
+    assert (row.n, row.n_missing, row.n_not_asked) == (40, 0, 20)
+    assert coverage(row) == "40 (20 not asked)"
+    assert any("a spent budget" in note for note in board.notes)
+
+
+def test_the_models_own_faults_are_counted_by_kind(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, scores=[1.0, 0.0] * 20, model=f"demo/{name}", name=name) for name in ("a", "b")
+    ]
+    with edited(runs[0].folder) as record:
+        record["tasks"][0]["outcomes"] = {"answered": 37, "cut": 3}
+    board = make_board([open_run(runs[0].folder), runs[1]])
+    assert [dict(row.faults) for row in sorted(board.rows, key=lambda row: row.run)] == [{"cut": 3}, {}]
+    assert "| Cut |" in to_markdown(board_document(board)).replace(" (the model's own fault)", "")

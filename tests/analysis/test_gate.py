@@ -123,7 +123,7 @@ def test_failures_are_counted(tmp_path: Path) -> None:
     ):
         assert failed(one, other, rule) == bad, rule
     (outcome,) = judge(one, other, [parse_gate_rule("x.n_missing is above 0")]).outcomes
-    assert outcome.sentence == "x: 1 item of b failed; the limit is 0."
+    assert outcome.sentence == "x: 1 answer of b is missing; the limit is 0."
 
 
 def test_what_cannot_be_judged_fails(tmp_path: Path) -> None:
@@ -192,7 +192,8 @@ def test_what_failed_is_never_ruled_out(tmp_path: Path, scores: list[float | Non
     for rule in ("accuracy drops by more than 5 points", "accuracy is below 70%"):
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="not-ruled-out").outcomes
         assert (outcome.failed, outcome.judged) == (True, True)
-        assert "whatever 60 items without a score would have been" in outcome.sentence
+        assert "60 of 120 answers of b are missing (50.0%)" in outcome.sentence
+        assert "does not pass" in outcome.sentence
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="shown").outcomes
         assert not outcome.failed
     few = make_run(tmp_path, scores=[1.0] * 119 + [None], name="few")

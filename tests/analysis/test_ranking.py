@@ -10,15 +10,14 @@ from scipy import stats
 from evalwright.analysis.ranking import rank
 from evalwright.runs.measures import Matrix, Measure
 from evalwright.statistics import compare_paired
-from evalwright.statistics.simultaneous import simultaneous_differences
+from evalwright.statistics.many_models import all_differences
 from support.bounds import ends
 
 
 def matrix(values: NDArray[np.float64], *, less: bool = False, bounded: bool = True) -> Matrix:
     measure = Measure("task", "rate", "score", "accuracy" if bounded else "mean", bounded, less, "score")
-    return Matrix(
-        measure, np.arange(values.shape[1]), values, ~np.isnan(values), np.zeros(values.shape, bool), None, {}
-    )
+    none = np.zeros(values.shape, bool)
+    return Matrix(measure, np.arange(values.shape[1]), values, ~np.isnan(values), none, none, None, {})
 
 
 def incomplete(seed: int = 0) -> NDArray[np.float64]:
@@ -76,7 +75,7 @@ def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:
     every = {(pair.a, pair.b): pair for pair in found.pairs()}
     against = found.pairs(baseline=0)
     assert [(pair.a, pair.b) for pair in against] == [(other, 0) for other in range(1, 6)]
-    differences = simultaneous_differences(values)
+    differences = all_differences(values)
     for pair in against:
         same = every[0, pair.a]
         assert pair.difference == pytest.approx(-same.difference)

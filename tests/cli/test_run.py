@@ -124,7 +124,7 @@ def test_failures_end_with_1_and_a_sentence() -> None:
     )
     done = typed("run", "questions.yaml", *ECHO, "--plugin", "failing.py", "--quiet")
     assert done.code == 1
-    assert done.err.startswith("3 of 6 samples failed; they are counted separately and not scored.")
+    assert done.err.startswith("3 answers are missing: scorer error.")
 
 
 def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

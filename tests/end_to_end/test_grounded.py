@@ -45,8 +45,7 @@ def shares(run: Run) -> dict[bool, float]:
     """The headline by whether the passages answer, in points."""
     found: dict[bool, list[float]] = {True: [], False: []}
     for row in run.rows():
-        if "grounding" not in row.get("undecided", {}):
-            found[row["metadata"]["answerable"]].append(row["scores"]["grounding"]["value"])
+        found[row["metadata"]["answerable"]].append(row["scores"]["grounding"]["value"])
     return {key: 100 * sum(values) / len(values) for key, values in found.items()}
 
 
@@ -105,7 +104,7 @@ def test_every_attack_is_in_the_prompt_on_the_line_of_its_passage() -> None:
 # -- with a judge -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_judge_decides_what_rules_leave_undecided() -> None:
+def test_a_judge_decides_what_rules_are_unsure_of() -> None:
     def wordy(row: Any, prompt: str) -> str:
         return (
             f"{perfect(row, prompt)}. Other things are told there too [1]."
@@ -117,11 +116,11 @@ def test_a_judge_decides_what_rules_leave_undecided() -> None:
     (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_missing == 0
-    told = [row.get("undecided", {}).get("grounding", {}).get("explanation", "") for row in plain.rows()]
-    for_a_judge = sum("needs a judge" in one for one in told)
+    reasons = [row["scores"]["grounding"].get("unsure", "") for row in plain.rows()]
+    for_a_judge = sum("needs a judge" in reason for reason in reasons)
     assert 0 < for_a_judge <= plain.tasks[0].n_unsure
     assert run.tasks[0].n_unsure == plain.tasks[0].n_unsure - for_a_judge
-    assert run.data["usage"]["requested"] >= len(told) + for_a_judge
+    assert run.data["usage"]["requested"] >= len(reasons) + for_a_judge
 
 
 # -- what passages add ------------------------------------------------------------------------------------------------------
@@ -156,7 +155,7 @@ def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:
     assert run.n_missing == 0
     for row in run.rows():
         assert row["answer"] is not None
-        assert "answer" in row.get("undecided", {}) or row["scores"]["answer"]["label"] in run_labels()
+        assert next(iter(row["scores"].values()))["label"] in run_labels()
     assert metrics(run)["accuracy"] <= 0.5, "random weights know nothing"
 
 

@@ -103,7 +103,7 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
         (run,) = evaluate(given(scorer, metrics=metrics), [], roles=roles, name="both")
         assert {entry["path"] for entry in one.log or ()} == {"/v1/chat/completions"}
         assert {entry["path"] for entry in two.log or ()} == {"/v1/messages"}
-        # An empty answer is not attempted, whoever judges: nothing is sent.
+        # An empty answer is wrong, whoever judges: nothing is sent.
         empty = [row["id"] for row in JUDGED if not row["answer"].strip()]
         assert sum(one.received.values()) == sum(two.received.values()) == len(JUDGED) - len(empty)
     found = rows_of(run)
@@ -111,7 +111,8 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
     for row in JUDGED:
         kept = found[row["id"]]
         if row["id"] in empty:
-            assert kept["scores"]["judge-correct"]["label"] == "not_attempted"
+            score = kept["scores"]["judge-correct"]
+            assert (score["value"], score["label"]) == (0.0, "empty")
             continue
         pair = said_of(row, "gpt", 0.1), said_of(row, "claude", 0.15)
         said[row["id"]] = pair
@@ -123,7 +124,7 @@ def test_two_judges_on_two_wires_and_what_they_agree_on() -> None:
         assert score["item"] == {"gpt": pair[0], "claude": pair[1]}
         assert score["parts"]["gpt class"] == LABELS.index(pair[0])
     numbers = {one.label: one.estimate for one in run.tasks[0].metrics}
-    verdicts = [one for pair in said.values() for one in pair] + ["not_attempted"] * 2 * len(empty)
+    verdicts = [one for pair in said.values() for one in pair] + ["empty"] * 2 * len(empty)
     assert numbers["accuracy"].value == pytest.approx(verdicts.count("correct") / len(verdicts))
     alike = [a == b for a, b in said.values()]
     assert 0.6 < sum(alike) / len(alike) < 0.9
@@ -161,6 +162,9 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
     for row in JUDGED:
         grades = [grade(row, who) for who in errors]
         score = found[row["id"]]["scores"]["judge-rating"]
+        if not row["answer"].strip():
+            assert (score["value"], score["label"], score["parts"]) == (0.0, "empty", {"rating": 1.0})
+            continue
         values = [(one - 1) / 4 for one in grades]
         assert score["value"] == pytest.approx(sum(values) / 3)
         assert score["label"] == ("pass" if sum(values) / 3 >= 0.7 else "fail")
@@ -170,7 +174,8 @@ def test_the_grades_of_three_judges_are_averaged_and_kept() -> None:
         assert [score["parts"][f"{who} rating"] for who in errors] == grades
     estimates = {one.label: one.estimate.value for one in run.tasks[0].metrics}
     for one, other in combinations(errors, 2):
-        votes = [[(grade(row, who) - 1) / 4 >= 0.7 for row in JUDGED] for who in (one, other)]
+        judged_rows = [row for row in JUDGED if row["answer"].strip()]
+        votes = [[(grade(row, who) - 1) / 4 >= 0.7 for row in judged_rows] for who in (one, other)]
         assert estimates[one + other] == pytest.approx(cohen_kappa_score(*votes))
     done = typed("judge", "agreement", run.id, "--json")
     assert done.code == 0, done.text

@@ -166,7 +166,8 @@ def test_merged_shards_are_the_whole_run(made: Path, model: str) -> None:
     assert data["usage"]["answers"]["cost"] > 0
     assert {group["name"] for group in data["groups"]} == {"all", "reading"}
     assert all(task["n_missing"] for task in data["tasks"])
-    assert data["tasks"][0]["failures"].keys() >= {"cut", "request rejected", "judge: bad verdict"}
+    assert data["tasks"][0]["failures"].keys() >= {"request rejected", "judge: bad verdict"}
+    assert data["tasks"][0]["outcomes"]["cut"] and "cut" not in data["tasks"][0]["failures"]
     assert [one["run"] for one in data["merged_from"]] == [
         f"parts-{model}.shard-{n}-of-4" for n in range(1, 5)
     ]

@@ -133,7 +133,7 @@ def test_other_numbers_of_the_same_run_are_logged_under_its_id(logged: list[Trac
     evaluate("one.csv", flaky, track="mine", name="a")
     wrong.clear()
     (run,) = evaluate("one.csv", flaky, track="mine", name="a")
-    assert run.n_missing == 0 and [one.numbers["one/failed"] for one in logged] == [3, 0]
+    assert run.n_missing == 0 and [one.numbers["one/missing"] for one in logged] == [3, 0]
     assert logged[0].key == logged[1].key
     evaluate("one.csv", ONES, track="mine", name="a", replace=True)
     assert logged[2].key != logged[0].key

@@ -136,19 +136,21 @@ def test_a_second_scorer_only_where_a_judge_is_given() -> None:
     rules = task(["short-answer"])
     (alone,) = evaluate(rules, ScriptedModel(reply, version="1"), name="alone")
     estimate = alone.tasks[0].metrics[0].estimate
-    assert (estimate.n, estimate.n_unsure) == (5, 15)
+    assert (estimate.n, estimate.n_unsure) == (20, 15)
     asked = ScriptedModel(lambda request: judge(decide)(text(request)), name="judge", version="1")
     (both,) = evaluate(
         rules,
         ScriptedModel(reply, version="1"),
         roles={"judge": asked},
-        undecided={"scorer": "judge-correct"},
+        unsure={"scorer": "judge-correct"},
         name="both",
     )
     assert asked.asked == 15
-    assert both.tasks[0].metrics[0].estimate.value == pytest.approx((5 + 8) / 20)
+    result = both.tasks[0]
+    assert result.metrics[0].estimate.value == pytest.approx((5 + 8) / 20)
+    assert (result.n_unsure, result.n_judged, result.n_judge_failed) == (0, 15, 0)
     options = both.data["tasks"][0]["scorers"][0]["options"]
-    assert options["undecided"] == {"scorer": "judge-correct"}
+    assert options["unsure"] == {"scorer": "judge-correct"}
     done = typed("runs", "show", "alone")
     assert "evalwright score" in done.out
     assert "--judge" in done.out

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run, scorer
+from evalwright import ScriptedModel, compare, evaluate, leaderboard, open_run, score_run, scorer
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Overloaded, RunError, UnknownName, UsageError
 from evalwright.core.requests import Generate
+from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
 from evalwright.models.base import Pacing
+from evalwright.reports.endings import unscored_sentences
 from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition
 from support.command import records
@@ -184,3 +188,83 @@ def test_scores_of_other_scorers_are_kept_as_they_are_recorded() -> None:
     assert len(calls) == 6
     assert changed.task("quiz").metrics[1].estimate.value == 0.5
     assert changed.task("quiz").metrics[0].estimate == run.task("quiz").metrics[0].estimate
+
+
+# -- a run of schema 1 ----------------------------------------------------------------------------------------------------
+
+
+def as_schema_1(run: Run) -> None:
+    """Write a run as schema 1 did: unsure readings undecided, and replies without an answer as failures."""
+    rows = [
+        json.loads(line) for line in (run.folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    data = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
+    failures: Counter[str] = Counter()
+    n_undecided = 0
+    for row in rows:
+        score = row["scores"].get("exact-match") or row["scores"].get("short-answer") or {}
+        if "failure" in row:
+            failures[row["failure"]["kind"]] += 1
+        elif row["outcome"] in ("cut", "refused"):
+            message = f"The reply is {row['outcome']}."
+            row["failure"] = {"kind": row["outcome"], "party": "model", "message": message, "retryable": False, "status": None, "attempts": 1}  # fmt: skip
+            failures[row["outcome"]] += 1
+            row["scores"] = {}
+        elif score.get("unsure"):
+            row["undecided"] = {
+                name: {"label": "undecided", "explanation": score["unsure"]} for name in row["scores"]
+            }
+            row["scores"] = {}
+            n_undecided += 1
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (run.folder / "samples.jsonl").write_text(text, encoding="utf-8")
+    (task,) = data["tasks"]
+    del task["n_missing"]
+    task.pop("n_unsure", None)
+    task |= {"n_failed": sum(failures.values()), "n_undecided": n_undecided, "failures": dict(failures)}
+    for metric in task["metrics"]:
+        del metric["n_missing"]
+        metric.pop("n_unsure", None)
+        metric.pop("unsure_range", None)
+        metric |= {"n_failed": task["n_failed"], "n_undecided": n_undecided}
+    task["slices"] = {}
+    data["schema"] = 1
+    data["samples"]["sha256"] = sha256(text.encode()).hexdigest()
+    (run.folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
+
+
+def test_a_run_of_schema_1_gets_a_score_for_every_answer_without_a_request() -> None:
+    replies = {
+        0: Response("number 0", finish_reason="stop"),
+        1: Response("Perhaps number 1, or number 7.", finish_reason="stop"),
+        2: Response("", finish_reason="length"),
+        3: Response("No.", finish_reason="refusal"),
+        5: Response("something else", finish_reason="stop"),
+    }
+
+    def reply(request: Any) -> Response:
+        return replies[int(str(request.prompt)[-1])]
+
+    def failures(request: Any, asked: int) -> Overloaded | None:
+        return Overloaded("no") if "4" in str(request.prompt) else None
+
+    model = ScriptedModel(reply, version="1", failures=failures, pacing=Pacing(max_attempts=1))
+    (run,) = evaluate(quiz(scorers=["short-answer"]), model, name="old")
+    expected = [row["scores"] for row in records(run.folder)]
+    as_schema_1(run)
+    old = open_run(run.folder)
+    n_undecided = old.data["tasks"][0]["failures"].get("undecided", 0)
+    assert n_undecided >= 1
+    assert (old.n_left_out, old.n_missing) == (n_undecided + 2, n_undecided + 3)
+    assert f"evalwright score {old.folder}" in unscored_sentences([old])
+
+    again = score_run(old, name="new")
+    assert again.data["usage"]["requested"] == 0
+    assert (again.n_left_out, again.n_missing) == (0, 1)
+    assert [row["scores"] for row in records(again.folder)] == expected
+    (result,) = again.tasks
+    assert result.n_unsure == n_undecided
+    assert result.outcomes == {"answered": 3, "cut": 1, "refused": 1, "failed": 1}
+    assert result.failures == {"server error": 1}
+    assert again.data["schema"] == 2
+    assert "Repeat the command that requested the answers" in unscored_sentences([again])

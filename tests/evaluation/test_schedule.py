@@ -13,14 +13,16 @@ import pytest
 from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run
 from evalwright.core.errors import Overloaded, UsageError
 from evalwright.core.requests import Generate, Request
+from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import Task
-from evalwright.evaluation.schedule import look_places
+from evalwright.evaluation.rules import ModelRule, score_kind
+from evalwright.evaluation.schedule import ScoreTable, look_places
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
 from evalwright.reports.endings import stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED
-from evalwright.statistics import compare_paired
+from evalwright.statistics import compare_paired, parse_rule
 from evalwright.tasks.loading import task_from_definition
 from support.command import records
 
@@ -222,6 +224,31 @@ def test_failures_are_not_wrong_answers() -> None:
     assert decision["failed"] == 300
     assert decision["verdict"] != "two better"
     assert a.n_missing == 300
+
+
+def test_missing_answers_are_left_out_and_hardly_delay_a_decision() -> None:
+    # The one with failures first: what the store has is not asked again.
+    models = [knows("one", 0.85, **failing(lambda i: i % 20 == 0)), knows("two", 0.7)]
+    partial = evaluate(quiz(1000), models, until="A beats B", name="partial")
+    whole = evaluate(quiz(1000), [knows("one", 0.85), knows("two", 0.7)], until="A beats B", name="whole")
+    (complete,), (decision,) = (stopping(runs[0])["decisions"] for runs in (whole, partial))
+    assert decision["verdict"] == complete["verdict"] == "one better"
+    assert decision["early"]
+    assert decision["failed"] > 0
+    assert decision["units"] <= complete["units"] + 100
+
+
+def test_unsure_answers_count_with_their_value_in_a_rule() -> None:
+    task = quiz(2)
+    each = ModelRule(parse_rule("accuracy +-0.02"), None)
+    kind = score_kind(each.rule, task)
+    assert kind is not None
+    table = ScoreTable(kind, task)
+    for index, score in enumerate([Score(1.0, unsure="two numbers"), None]):
+        scores = {} if score is None else {kind.scorer: score}
+        table.add(SampleRecord("quiz", index, 0, task.samples[index], None, scores))
+    assert table.scores([0]) == [1.0]
+    assert table.scores([1]) == [None]  # complete, and missing
 
 
 def test_a_model_that_never_answers_decides_nothing() -> None:

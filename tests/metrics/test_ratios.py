@@ -92,7 +92,8 @@ def test_precision_recall_and_f1_are_pooled() -> None:
     assert compute("citation-f1", COLUMN).n_missing == 1
 
 
-def test_an_answer_whose_citations_are_open_counts_as_failed() -> None:
+def test_an_answer_without_counts_of_citations_is_missing() -> None:
+    """Records of earlier versions have none where rules left citations open."""
     parts = {name: np.where([False, True, False], math.nan, values) for name, values in PARTS.items()}
     found = compute("citation-recall", Column(COLUMN.values, parts, n_missing=1))
     assert (found.value, found.n, found.n_missing) == (0.5, 2, 2)

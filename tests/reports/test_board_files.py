@@ -33,7 +33,7 @@ def test_columns_of_a_board_of_tasks(tmp_path: Path) -> None:
     assert (first["model"], first["rank_best"], first["rank_worst"]) == ("b/strong", "1", "1")
     assert float(first["overall"]) == float(first["factual"]) == 0.9
     assert float(first["factual_low"]) == runs[1].tasks[0].metrics[0].estimate.low
-    assert (second["items"], second["asked"], second["failed"], second["cost"]) == ("78", "80", "2", "0.25")
+    assert (second["items"], second["asked"], second["missing"], second["cost"]) == ("78", "80", "2", "0.25")
     assert (third["rank_best"], third["overall"], third["other"]) == ("", "", "")
 
 

@@ -237,6 +237,6 @@ def test_nothing_is_cut_at_the_side(tmp_path: Path, width: int) -> None:
         stacked = await tab.evaluate("document.querySelector('.scroll').classList.contains('stacked')")
         assert stacked == (width < 1280)
         labels = "[...document.querySelectorAll('#board td.count')].map(e => e.dataset.label)"
-        assert set(await tab.evaluate(labels)) == ({"Items", "Failed"} if stacked else {None})
+        assert set(await tab.evaluate(labels)) == ({"Items", "Missing"} if stacked else {None})
 
     _in_browser(tmp_path, html, steps)

@@ -33,16 +33,16 @@ def test_a_board(tmp_path: Path) -> None:
     ]
     lines = board_markdown(make_board(runs)).splitlines()
     assert lines[:5] == [
-        "| Rank | Model | Overall | Simultaneous | `factual` | `other` | Items | Failed | Date |",
+        "| Rank | Model | Overall | Simultaneous | `factual` | `other` | Items | Missing | Date |",
         "| --: | :-- | --: | --: | --: | --: | --: | --: | :-- |",
-        "| 1 | `Large` | **90.0 [81.2, 94.9]** | [79.6, 95.4] | 90.0 [76.9, 96.0] | 90.0 [76.9, 96.0] "
+        "| 1 | `Large` | **90.0 [81.4, 95.1]** | [79.9, 95.6] | 90.0 [76.9, 96.0] | 90.0 [76.9, 96.0] "
         "| 80 | 0 | 2026-11-20 |",
-        "| 2 | `demo/small` | **10.3 [5.2, 19.2]** | [4.7, 20.9] | 10.3 [4.1, 23.6] | 10.3 [4.1, 23.6] "
+        "| 2 | `demo/small` | **10.3 [5.1, 19.0]** | [4.5, 20.6] | 10.3 [4.1, 23.6] | 10.3 [4.1, 23.6] "
         "| 78 of 80 | 2 | 2026-11-20 |",
         "| n/a | `demo/half` | n/a | n/a | 90.0 [76.9, 96.0] | n/a | 40 | 0 | 2026-11-20 |",
     ]
     assert lines[5] == "" and all(line.startswith("- ") for line in lines[6:])
-    assert any("not scored as wrong" in line for line in lines[6:])
+    assert any("Missing answers are left out" in line for line in lines[6:])
 
 
 def test_the_bytes_do_not_depend_on_the_order_of_the_runs(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == comparison.conclusion
     row = row_with(text, "factual (accuracy)")
     assert row[1:3] == ["92.3", "10.3"] and "32 : 0" in row and row[3].startswith("+82.1 [")
-    assert "39, 1 unscored" in text and "whatever the 1 without a score would have been" in text
+    assert "39, 1 missing" in text and "It holds whatever the 1 missing would have scored" in text
     assert "32 higher in A, 0 higher in B), the first 5" in text
 
 

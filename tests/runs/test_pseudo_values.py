@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
 from evalwright.analysis.board import make_board
@@ -44,9 +43,12 @@ def by_hand(
     count = int(groups.max()) + 1
     whole = np.subtract(*metric(np.arange(len(codes))))
     without = np.array([np.subtract(*metric(np.flatnonzero(groups != each))) for each in range(count)])
+    # Their mean is the metric, and the variance of that mean is the jackknife's.
+    pseudo_values = whole + (count - 1) * (without.mean() - without)
+    compared = compare_paired(pseudo_values, np.zeros(count), value_range=None)
     error = math.sqrt((count - 1) / count * float(((without - without.mean()) ** 2).sum()))
-    reach = float(stats.t.ppf(0.975, count - 1)) * error
-    return float(whole), float(whole) - reach, float(whole) + reach
+    assert compared.standard_error == pytest.approx(error)
+    return float(whole), compared.low, compared.high
 
 
 def labelled(seed: int = 0) -> tuple[npt.NDArray[np.int64], list[npt.NDArray[np.int64]]]:

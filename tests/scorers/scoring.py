@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalwright.core.samples import UNDECIDED, Answer, Sample, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.short_answer import short_answer
 
-CORRECT, INCORRECT, NOT_ATTEMPTED = "correct", "incorrect", "not_attempted"
+CORRECT, INCORRECT, NOT_ATTEMPTED, UNREADABLE = (
+    "correct",
+    "incorrect",
+    "not_attempted",
+    "unreadable",
+)
+UNSURE_CORRECT, UNSURE_INCORRECT = "correct?", "incorrect?"
+
+
+def score_of(targets: str | tuple[str, ...], reply: str, question: str = "", **metadata: Any) -> Score:
+    """The score of a reply; the value agrees with its label, and there is a reason."""
+    targets = (targets,) if isinstance(targets, str) else targets
+    score = short_answer(Sample("s", question, targets, metadata=metadata), Answer(reply))
+    assert score.explanation
+    assert score.value == float(score.label == CORRECT)
+    return score
 
 
 def label_of(targets: str | tuple[str, ...], reply: str, question: str = "", **metadata: Any) -> str:
-    """The label of a reply, "undecided" among them; the value agrees with it, and there is a reason."""
-    found = (targets,) if isinstance(targets, str) else targets
-    made = short_answer(Sample("s", question, found, metadata=metadata), Answer(reply))
-    assert made.explanation
-    if isinstance(made, Undecided):
-        return UNDECIDED
-    assert made.value == float(made.label == CORRECT)
-    return made.label
+    """The label of a reply, sure or not."""
+    return score_of(targets, reply, question, **metadata).label
+
+
+def reading_of(targets: str | tuple[str, ...], reply: str, question: str = "", **metadata: Any) -> str:
+    """The label of a reply, with a question mark where the scorer is unsure."""
+    score = score_of(targets, reply, question, **metadata)
+    return f"{score.label}?" if score.unsure else score.label

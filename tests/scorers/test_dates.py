@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.samples import UNDECIDED
 from evalwright.scorers.dates import Date, find_dates, parse_date
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words
-from scorers.scoring import CORRECT, INCORRECT, NOT_ATTEMPTED, label_of
+from scorers.scoring import (
+    CORRECT,
+    INCORRECT,
+    NOT_ATTEMPTED,
+    UNREADABLE,
+    UNSURE_CORRECT,
+    UNSURE_INCORRECT,
+    label_of,
+    reading_of,
+)
 
 DAY = ("9 October 2024", "October 9, 2024", "2024-10-09")
 ROWS = [
@@ -21,11 +29,13 @@ ROWS = [
         "Wednesday, 9 October 2024", "09/10/2024", "10/09/2024", "9.10.2024", "2024/10/9", "2024年10月9日", "2024년 10월 9일", "9 octobre 2024",
         "9. Oktober 2024", "9 de octubre de 2024",
     )),
-    *((DAY, form, UNDECIDED) for form in (
-        "2024", "October 2024", "9 October", "8 or 9 October 2024", "9 October 2024 or 10 October 2024", "9 October 2024 to 11 October 2024",
-        "before 9 October 2024", "the day after 8 October 2024", "no date",
+    *((DAY, form, UNSURE_INCORRECT) for form in (
+        "2024", "October 2024", "9 October", "8 or 9 October 2024", "9 October 2024 or 10 October 2024", "before 9 October 2024",
     )),
-    *((DAY, form, INCORRECT) for form in ("9 October 2023", "19 October 2024", "9 November 2024")),
+    (DAY, "9 October 2024 to 11 October 2024", UNSURE_CORRECT),
+    (DAY, "no date", UNREADABLE),
+    (DAY, "9 October 2024 BC", INCORRECT),
+    *((DAY, form, INCORRECT) for form in ("the day after 8 October 2024", "9 October 2023", "19 October 2024", "9 November 2024")),
     (DAY, "I don't know", NOT_ATTEMPTED),
     (("14 June", "14 June 2025"), "14 June", CORRECT),
 
@@ -37,7 +47,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("targets", "reply", "label"), ROWS, ids=[row[1] for row in ROWS])
 def test_dates(targets: tuple[str, ...], reply: str, label: str) -> None:
-    assert label_of(targets, reply, answer_type="date") == label
+    assert reading_of(targets, reply, answer_type="date") == label
 
 
 @pytest.mark.parametrize(
@@ -45,12 +55,16 @@ def test_dates(targets: tuple[str, ...], reply: str, label: str) -> None:
     [
         ("10월 9일", "10월 9일입니다.", "correct"),
         ("10월 9일", "10월 3일입니다. 10월 9일은 개천절입니다.", "incorrect"),
-        ("10월 9일", "한글날은 10월 9일이고 개천절은 10월 3일입니다.", "undecided"),
+        ("10월 9일", "한글날은 10월 9일이고 개천절은 10월 3일입니다.", "correct?"),
+        ("10月1日", "每年的十月一日。", "correct"),
+        ("1949年", "成立于一九四九年十月一日。", "correct"),
+        ("2019年5月1日", "令和元年五月一日です。", "correct"),
+        ("1949年", "１９４９年", "correct"),
         ("10月9日", "答えは10月3日です。", "incorrect"),
     ],
 )
-def test_a_month_and_a_day_without_a_year(target: str, reply: str, label: str) -> None:
-    assert label_of((target,), reply) == label
+def test_east_asian_dates(target: str, reply: str, label: str) -> None:
+    assert reading_of((target,), reply) == label
 
 
 @given(st.dates(date(1000, 1, 1), date(2199, 12, 31)), st.dates(date(1000, 1, 1), date(2199, 12, 31)))
@@ -93,18 +107,18 @@ QUESTION = "Is 91 a prime number?"
         ("no", "91 is a prime number.", INCORRECT),
         ("yes", "Absolutely.", CORRECT),
         ("no", "Not true", CORRECT),
-        ("no", "Yes and no", UNDECIDED),
-        ("no", "Yes or no", UNDECIDED),
-        ("no", "Yesterday", UNDECIDED),
-        ("no", "No one can say that", UNDECIDED),
-        ("no", "There is no doubt: it is prime.", UNDECIDED),
-        ("no", "91 = 7 × 13.", UNDECIDED),
+        ("no", "Yes and no", UNSURE_INCORRECT),
+        ("no", "Yes or no", UNSURE_INCORRECT),
+        ("no", "Yesterday", UNREADABLE),
+        ("no", "No one can say that", "unreadable?"),
+        ("no", "There is no doubt: it is prime.", INCORRECT),
+        ("no", "91 = 7 × 13.", UNSURE_INCORRECT),
         ("no", "I don't know", NOT_ATTEMPTED),
-        ("no", "It depends.", UNDECIDED),
+        ("no", "It depends.", "not_attempted?"),
     ],
 )
 def test_yes_or_no(target: str, reply: str, label: str) -> None:
-    assert label_of(target, reply, QUESTION, answer_type="yes_no") == label
+    assert reading_of(target, reply, QUESTION, answer_type="yes_no") == label
 
 
 @pytest.mark.parametrize(
@@ -120,4 +134,4 @@ def test_yes_or_no_in_other_languages(language: str, target: str, reply: str) ->
         label_of("no" if target == "yes" else "yes", reply, answer_type="yes_no", language=language)
         == INCORRECT
     )
-    assert label_of("no", "Hindi", answer_type="yes_no") == UNDECIDED
+    assert label_of("no", "Hindi", answer_type="yes_no") == UNREADABLE

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError, UsageError
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.final_answer import final_answer
 
 
@@ -31,7 +31,7 @@ def score(text: str, target: str, kind: str, choices: tuple[str, ...] = ()) -> S
         ("\\boxed{1{,}000}", "1000", "correct"),
         ("So there are 12 in 3 rows, 36", "36", "correct"),
         ("It is 0.5", "1/2", "correct"),
-        ("The answer is none.", "0", "not_extracted"),
+        ("The answer is none.", "0", "unreadable"),
         ("", "0", "not_attempted"),
         ("The answer is 1 / 0", "1", "incorrect"),
     ],
@@ -72,11 +72,11 @@ def test_formulas(text: str, target: str, right: bool) -> None:
         ("\\boxed{B}", "correct"),
         ("\\boxed{\\text{B}}", "correct"),
         ("The answer is A", "incorrect"),
-        ("The answer is Z", "not_extracted"),
+        ("The answer is Z", "unreadable"),
         ("The answer is B because option A is wrong.", "correct"),
         ("The answer is $\\mathbf{B}$, not A", "correct"),
-        ("The answer is A or B", "not_extracted"),
-        ("Options A and B remain; I lean to neither", "not_extracted"),
+        ("The answer is A or B", "incorrect"),
+        ("Options A and B remain; I lean to neither", "incorrect"),
         ("", "not_attempted"),
     ],
 )
@@ -101,7 +101,7 @@ def test_no_text_breaks_it(kind: str, text: str) -> None:
     choices = ("1", "2") if kind == "choice" else ()
     sample = Sample("s", targets=("1",), choices=choices, gold=(0,) if choices else ())
     found = final_answer(sample, Answer(text), kind=kind)
-    assert isinstance(found, Undecided) or found.value in (0.0, 1.0)
+    assert found.value in (0.0, 1.0)
 
 
 @given(st.integers(-(10**12), 10**12))
@@ -122,6 +122,6 @@ def test_what_cannot_be_scored_is_an_error() -> None:
         score("1", "1", "choice")
 
 
-def test_two_numbers_beside_one_are_undecided() -> None:
-    sample = Sample("s", targets=("12",))
-    assert isinstance(final_answer(sample, Answer("\\boxed{1,2}"), kind="math"), Undecided)
+def test_two_numbers_beside_one_are_another_answer() -> None:
+    found = final_answer(Sample("s", targets=("12",)), Answer("\\boxed{1,2}"), kind="math")
+    assert found.value == 0

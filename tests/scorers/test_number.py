@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
-from evalwright.core.samples import UNDECIDED, Answer, Sample, Undecided
+from evalwright.core.samples import Answer, Sample
 from evalwright.scorers import number_words
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import numeric
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.units import parse_unit
-from scorers.scoring import CORRECT, INCORRECT, label_of
+from scorers.scoring import CORRECT, INCORRECT, UNSURE_INCORRECT, label_of, reading_of
 
 num2words = pytest.importorskip("num2words").num2words
 
@@ -97,7 +97,7 @@ def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(__import__("sys").modules, "num2words", None)
     try:
         assert values("dreihundertfünf", "de") == []
-        assert label_of("305", "dreihundertfünf", language="de", answer_type="number") == UNDECIDED
+        assert reading_of("305", "dreihundertfünf", language="de", answer_type="number") == "unreadable?"
         assert label_of("305", "three hundred and five", answer_type="number") == CORRECT
     finally:
         number_words._table.cache_clear()
@@ -138,13 +138,13 @@ def test_what_does_not_convert() -> None:
     [
         ("206", "There are 206 bones.", {}, CORRECT),
         ("206", "Fifty-two.", {}, INCORRECT),
-        ("206", "around 200", {}, UNDECIDED),
-        ("206", "between 200 and 210", {}, UNDECIDED),
-        ("206", "at least 206", {}, UNDECIDED),
-        ("206", "205 or 206", {}, UNDECIDED),
+        ("206", "around 200", {}, UNSURE_INCORRECT),
+        ("206", "between 200 and 210", {}, INCORRECT),
+        ("206", "at least 206", {}, UNSURE_INCORRECT),
+        ("206", "205 or 206", {}, UNSURE_INCORRECT),
         ("206", "200 + 6 = 206", {}, CORRECT),
         ("1984", "on 9 November 1984", {}, CORRECT),
-        ("1984", "before 1984", {}, UNDECIDED),
+        ("1984", "before 1984", {}, UNSURE_INCORRECT),
         ("8848.86", "29,032 feet", {"unit": "m"}, CORRECT),
         ("324", "324 km", {"unit": "m"}, INCORRECT),
         ("324", "324 s", {"unit": "m"}, INCORRECT),
@@ -152,12 +152,12 @@ def test_what_does_not_convert() -> None:
         ("100", "104", {"tolerance": {"relative": 0.05}}, CORRECT),
         ("120k", "115,000", {"tolerance": {"significant": "target"}}, CORRECT),
         ("2.4", "2.4 billion", {"unit": "billion US dollars"}, CORRECT),
-        ("0.75", "75%", {}, UNDECIDED),
+        ("0.75", "75%", {}, UNSURE_INCORRECT),
         ("3/8", "37.5%", {}, CORRECT),
-        ("206", "206%", {}, UNDECIDED),
+        ("206", "206%", {}, UNSURE_INCORRECT),
         ("206", "There are 206 = bones", {}, CORRECT),
-        ("206", "206 is wrong; there are 213.", {}, UNDECIDED),
-        ("206", "Some say 206, but there are 213.", {}, UNDECIDED),
+        ("206", "206 is wrong; there are 213.", {}, INCORRECT),
+        ("206", "Some say 206, but there are 213.", {}, INCORRECT),
         ("37468000", "Tokyo, 37,468,000", {}, CORRECT),
         ("384400", "384.400 km", {"language": "de", "unit": "km"}, CORRECT),
         ("384400", "about 384 thousand km", {"unit": "km"}, CORRECT),
@@ -165,7 +165,7 @@ def test_what_does_not_convert() -> None:
     ],
 )
 def test_the_number_that_a_reply_gives(target: str, reply: str, metadata: dict[str, Any], label: str) -> None:
-    assert label_of(target, reply, answer_type="number", **metadata) == label
+    assert reading_of(target, reply, answer_type="number", **metadata) == label
 
 
 # -- the numeric scorer -------------------------------------------------------------------------------------------------
@@ -185,18 +185,15 @@ def test_the_number_that_a_reply_gives(target: str, reply: str, metadata: dict[s
         ("1,000", "1000", {}, {}, "correct"),
         ("42", "", {}, {}, "not_attempted"),
         ("42", "I don't know", {}, {}, "not_attempted"),
-        ("42", "Paris", {}, {}, "undecided"),
-        ("42", "41 or 42", {}, {}, "undecided"),
+        ("42", "Paris", {}, {}, "unreadable"),
+        ("42", "41 or 42", {}, {}, "incorrect"),
     ],
 )
 def test_numeric(
     target: str, reply: str, metadata: dict[str, Any], options: dict[str, float], label: str
 ) -> None:
     found = numeric(Sample("s", targets=(target,), metadata=metadata), Answer(reply), **options)
-    if isinstance(found, Undecided):
-        assert label == "undecided"
-    else:
-        assert (found.label, found.value) == (label, float(label == "correct"))
+    assert (found.label, found.value) == (label, float(label == "correct"))
 
 
 def test_a_target_that_is_no_number_is_named() -> None:

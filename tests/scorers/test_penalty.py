@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, ScoringError, TaskError
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.penalty import check_penalty, penalised
 from evalwright.scorers.registry import bind
 from evalwright.scorers.text.spoken import spoken
@@ -55,9 +55,33 @@ def test_how_it_is_combined(reply: str, penalty: dict[str, Any], value: float, s
     assert made.label == "correct"
 
 
-def test_what_is_no_score_or_below_nought_stays() -> None:
-    undecided = bind("short-answer", {"language_penalty": {}}).function(SAMPLE, Answer("서울 또는 부산"))
-    assert isinstance(undecided, Undecided)
+@pytest.mark.parametrize(
+    ("reply", "code", "share"),
+    [
+        (
+            "Transformer 모델은 attention mechanism을 사용하여 input sequence의 각 token을 처리합니다.",
+            "ko",
+            1.0,
+        ),
+        ("gradient descent optimizer learning rate batch size를 조정합니다.", "ko", 1.0),
+        ("The answer is 서울 because it is the capital.", "ko", 0.0),
+        ("北京", "ko", 0.0),
+        ("はい", "ko", 0.0),
+        ("Привет", "ko", 0.0),
+        ("Seoul", "ko", 1.0),
+        ("東京", "ja", 1.0),
+        ("このモデルは attention mechanism と feed forward network を使用します。", "ja", 1.0),
+        ("该模型使用 attention mechanism 和 feed forward network。", "zh", 1.0),
+        ("东京です", "zh", 0.0),
+    ],
+)
+def test_foreign_terms_are_the_languages_own_and_short_replies_in_another_script_are_not(
+    reply: str, code: str, share: float
+) -> None:
+    assert spoken(reply, code).share == share
+
+
+def test_what_is_below_nought_stays() -> None:
     below = Score(-2.0)
     found: Any = penalised(below, SAMPLE, Answer("I go to the school."), check_penalty({}))
     assert isinstance(found, Score)

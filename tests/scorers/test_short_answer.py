@@ -1,4 +1,4 @@
-"""The short-answer scorer: what it decides is what a careful reader says, and it leaves open what is open."""
+"""The short-answer scorer: its best reading is a careful reader's, and it says where it is unsure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
-from evalwright.core.samples import UNDECIDED
 from evalwright.scorers.match import mentions, read, targets_of
-from scorers.scoring import CORRECT, INCORRECT, NOT_ATTEMPTED, label_of
+from scorers.scoring import (
+    CORRECT,
+    INCORRECT,
+    NOT_ATTEMPTED,
+    UNREADABLE,
+    UNSURE_CORRECT,
+    UNSURE_INCORRECT,
+    label_of,
+    reading_of,
+    score_of,
+)
 from support.bounds import ends
 
 CASES = [
@@ -27,18 +36,21 @@ CASES = [
 CAPITAL, AUTHOR = "What is the capital of France?", "Who wrote the novel?"
 
 
-def test_what_is_decided_of_the_cases_is_right() -> None:
-    found: Counter[str] = Counter()
-    wrong = []
+def test_readings_of_the_cases() -> None:
+    agreed: Counter[bool] = Counter()
+    size: Counter[bool] = Counter()
+    rights = 0
     for case in CASES:
-        label = label_of(tuple(case["targets"]), case["answer"], case["question"], **case["metadata"])
-        found[label] += 1
-        if label not in (case["label"], UNDECIDED):
-            wrong.append((case["targets"], case["answer"], label))
-    decided = len(CASES) - found[UNDECIDED]
-    assert len(wrong) <= 0.02 * decided, wrong
-    assert decided >= 0.65 * len(CASES)
-    assert min(found[CORRECT], found[INCORRECT]) > 0.2 * len(CASES)
+        score = score_of(tuple(case["targets"]), case["answer"], case["question"], **case["metadata"])
+        agreed[bool(score.unsure)] += (score.label == CORRECT) == (case["label"] == CORRECT)
+        size[bool(score.unsure)] += 1
+        rights += score.label == CORRECT
+    assert agreed.total() >= 0.93 * len(CASES)
+    assert size[False] >= 0.75 * len(CASES)
+    assert agreed[False] >= 0.97 * size[False]
+    assert agreed[True] >= 0.75 * size[True]
+    wanted = sum(case["label"] == CORRECT for case in CASES)
+    assert abs(rights - wanted) <= 0.04 * len(CASES)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +70,9 @@ def test_what_is_decided_of_the_cases_is_right() -> None:
         ("Paris", "I don't know.", CAPITAL, NOT_ATTEMPTED),
         ("Paris", "", CAPITAL, NOT_ATTEMPTED),
         ("Paris", CAPITAL, CAPITAL, NOT_ATTEMPTED),
-        ("Paris", "Paris or Lyon", CAPITAL, UNDECIDED),
-        ("Paris", "Париж", CAPITAL, UNDECIDED),
-        ("Paris", "Either it is Paris, or it is Lyon; who knows", CAPITAL, UNDECIDED),
+        ("Paris", "Paris or Lyon", CAPITAL, UNSURE_INCORRECT),
+        ("Paris", "Париж", CAPITAL, UNSURE_INCORRECT),
+        ("Paris", "Either it is Paris, or it is Lyon; who knows", CAPITAL, UNSURE_INCORRECT),
         ("Alexander Fleming", "Sir Alexander Flemming", AUTHOR, CORRECT),
         ("Alexander Fleming", "A. Fleming", AUTHOR, CORRECT),
         ("Alexander Fleming", "Ian Fleming", AUTHOR, INCORRECT),
@@ -73,28 +85,91 @@ def test_what_is_decided_of_the_cases_is_right() -> None:
         ("==", "!=", "", INCORRECT),
         ("37468000", "Tokyo, 37,468,000", "Which city is the largest, and how many live there?", CORRECT),
         ("x = 7 or x = -7", "x = 7", "Solve x² = 49.", INCORRECT),
-        ("Paris", "It was Paris until the government moved to Lyon.", CAPITAL, UNDECIDED),
-        ("Paris", "Paris is the largest city near Lyon, which is the capital.", CAPITAL, UNDECIDED),
-        ("Paris", 'Some say "Paris is the capital", but this is false.', CAPITAL, UNDECIDED),
-        ("Lima", "Chile hosted the games; Lima came second.", "Which city hosted the games?", UNDECIDED),
-        ("Toni Morrison", "Van Morrison wrote it.", "Who wrote 'Beloved'?", UNDECIDED),
-        ("Alexander Fleming", "Alexander Fleming's assistant", AUTHOR, UNDECIDED),
-        ("Alexander Fleming", "A contemporary of Howard Florey: Alexander Fleming.", AUTHOR, UNDECIDED),
+        ("Paris", 'Some say "Paris is the capital", but this is false.', CAPITAL, UNSURE_INCORRECT),
+        ("Lima", "Chile hosted the games; Lima came second.", "Which city hosted the games?", UNSURE_CORRECT),
+        ("Toni Morrison", "Van Morrison wrote it.", "Who wrote 'Beloved'?", INCORRECT),
+        ("Alexander Fleming", "Alexander Fleming's assistant", AUTHOR, UNSURE_INCORRECT),
+        (
+            "Alexander Fleming",
+            "A contemporary of Howard Florey: Alexander Fleming.",
+            AUTHOR,
+            UNSURE_INCORRECT,
+        ),
         (
             "Valentina Tereshkova",
             "She was a Soviet cosmonaut.",
             "Who was the first woman in space?",
-            UNDECIDED,
+            INCORRECT,
         ),
-        ("water", "heavy water", "What is H2O called?", UNDECIDED),
         ("1. water", "1. Water", "What is H2O called?", CORRECT),
         ("4.08 trillion", "USD 4.08T", "What is its GDP in US dollars?", CORRECT),
         ("12", "$12", "What is 15% of 80 dollars?", CORRECT),
         ("384400", "3.844 × 10^5", "How far is the Moon in km?", CORRECT),
     ],
 )
-def test_what_is_certain_and_what_is_not(targets: str, reply: str, question: str, label: str) -> None:
-    assert label_of(targets, reply, question) == label
+def test_names(targets: str, reply: str, question: str, label: str) -> None:
+    assert reading_of(targets, reply, question) == label
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "target", "reply", "label"),
+    [
+        ("ko", "훈민정음을 만든 왕은 누구인가?", "세종대왕", "세종의 아들 문종", UNSURE_INCORRECT),
+        ("ko", "대한민국의 수도는?", "서울", "인천은 서울 옆에 있는 도시입니다.", UNSURE_INCORRECT),
+        ("en", "Who painted it?", "Pablo Picasso", "Picasso's friend Dalí", UNSURE_INCORRECT),
+        ("en", "Who was the second president?", "John Adams", "John Quincy Adams", UNSURE_INCORRECT),
+        ("en", "Who wrote Hamlet?", "Shakespeare", "William Shakespeare", CORRECT),
+        ("en", "Who discovered penicillin?", "Alexander Fleming", "Ian Fleming did.", INCORRECT),
+        ("vi", "Ai là tác giả của Truyện Kiều?", "Nguyễn Du", "Nguyễn Dữ", INCORRECT),
+        ("vi", "Ai là tác giả của Truyện Kiều?", "Nguyễn Du", "Nguyen Du", CORRECT),
+        ("zh", "日本的首都是哪里？", "东京", "日本的首都是東京。", CORRECT),
+        ("ja", "日本で一番長い川は？", "信濃川", "利根川です。信濃川ではありません。", INCORRECT),
+        ("ru", "Кто написал роман?", "Иван Тургенев", "Иваном Сергеевичем Тургеневым", CORRECT),
+        ("pl", "Kto to napisał?", "Adam Mickiewicz", "To epopeja Adama Mickiewicza.", CORRECT),
+        ("en", "How many Platonic solids are there?", "5", "scurvy", UNREADABLE),
+        ("en", "What is the capital of France?", "Paris", "fox", INCORRECT),
+        ("en", "Which country hosted the games?", "France", "Paris, France", UNSURE_CORRECT),
+        (
+            "en",
+            "Which is the capital?",
+            "Ankara",
+            "Ankara used to be it; the capital is Istanbul.",
+            UNSURE_INCORRECT,
+        ),
+        (
+            "en",
+            "Which city is it?",
+            "Lyon",
+            "It may have been Lyon, it could also be Nice.",
+            UNSURE_INCORRECT,
+        ),
+        ("en", "In which year did it end?", "1989", "1989 BC", INCORRECT),
+        ("en", "In which year did it end?", "1989", "1989-1990", UNREADABLE),
+    ],
+)
+def test_what_is_only_named_is_not_the_answer(
+    language: str, question: str, target: str, reply: str, label: str
+) -> None:
+    assert reading_of(target, reply, question, language=language) == label
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Paris\n\nQuestion: What is the capital of Spain?\nAnswer: Madrid",
+        "Paris\nQ: What is the capital of Spain?\nA: Madrid",
+        "Paris\n\nWhat is the capital of Spain?\nMadrid",
+        "Paris\nWhat is the capital of Spain? Madrid\nWhat is the capital of",
+        "Paris\n问题：西班牙的首都是哪里？\n答案：马德里",
+        "Paris\n\n다음 질문: 스페인의 수도는?\n답: 마드리드",
+        "Paris\nTanong: Ano ang kabisera ng Espanya?\nSagot: Madrid",
+        "Paris\nB. Madrid\nC. Rome\nD. Berlin",
+        "a. Paris b. Madrid c. Rome\nAnswer: a",
+    ],
+)
+def test_what_a_model_goes_on_to_invent_is_left_out(reply: str) -> None:
+    assert reading_of("Paris", reply, CAPITAL) == CORRECT
+    assert label_of("Madrid", reply, CAPITAL) == INCORRECT
 
 
 @pytest.mark.parametrize(
@@ -107,27 +182,27 @@ def test_what_is_certain_and_what_is_not(targets: str, reply: str, question: str
         ("14:30", "14h30", CORRECT),
         ("14:30", "2:30 am", INCORRECT),
         ("14:30", "16:00", INCORRECT),
-        ("14:30", "2:30", UNDECIDED),
-        ("14:30", "before 14:30", UNDECIDED),
-        ("14:30", "From 14:30 to 16:00", UNDECIDED),
-        ("14:30", "not at 14:30", UNDECIDED),
+        ("14:30", "2:30", UNSURE_CORRECT),
+        ("14:30", "before 14:30", UNSURE_INCORRECT),
+        ("14:30", "From 14:30 to 16:00", UNSURE_INCORRECT),
+        ("14:30", "not at 14:30", INCORRECT),
         ("14:30", "I don't know.", NOT_ATTEMPTED),
         ("07:00", "7:00", CORRECT),
         ("7 am", "07:00", CORRECT),
         ("00:15", "12:15 am", CORRECT),
-        ("7:00 pm", "7:00", UNDECIDED),
+        ("7:00 pm", "7:00", UNSURE_CORRECT),
     ],
 )
 def test_times_of_day(target: str, reply: str, label: str) -> None:
-    assert label_of(target, reply, "When does it start?") == label
+    assert reading_of(target, reply, "When does it start?") == label
 
 
 def test_what_a_task_says_of_names_counts() -> None:
-    assert label_of("Marie Curie", "Curie") == UNDECIDED
+    assert reading_of("Marie Curie", "Curie") == UNSURE_INCORRECT
     assert label_of("Marie Curie", "Curie", parts="surname") == CORRECT
     assert label_of("Marie Curie", "Marie", parts="given") == CORRECT
     assert label_of("Paris", "It is Paris Hilton.", confusable=["Paris Hilton"]) != CORRECT
-    assert label_of("Not in the passages", "The passages do not say.", answer_type="none") == UNDECIDED
+    assert reading_of("Not in the passages", "The passages do not say.", answer_type="none") == UNSURE_CORRECT
     assert label_of("Not in the passages", "I cannot help with that.", answer_type="none") == NOT_ATTEMPTED
     assert label_of("Not in the passages", "That is not in the passages.") == CORRECT
 

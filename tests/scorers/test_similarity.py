@@ -14,7 +14,7 @@ from evalwright import ScriptedModel, evaluate
 from evalwright.core.errors import AbilityError, ConfigurationError, ScoringError, UsageError
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.registry import bind
 from evalwright.scorers.similarity import character_f, cosines, similarity
 from evalwright.tasks.loading import task_from_definition
@@ -31,20 +31,6 @@ def score(
     **options: Any,
 ) -> Score:
     """The score; with `vectors` an embedder has those."""
-    found = outcome(targets, text, question, vectors, metadata, **options)
-    assert isinstance(found, Score), found.explanation
-    return found
-
-
-def outcome(
-    targets: str | tuple[str, ...],
-    text: str,
-    question: str = "",
-    vectors: Mapping[str, Sequence[float]] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> Score | Undecided:
-    """As `score`, undecided or not."""
 
     async def ask(role: str, request: Request) -> Response:
         assert role == "embedder"
@@ -208,10 +194,10 @@ def test_another_number_is_never_similar(target: str, text: str, why: str) -> No
         ("La capitale est Lyon.", "La capitale est Paris.", {"language": "fr"}, "Paris"),
     ],
 )
-def test_what_may_be_another_is_undecided(target: str, text: str, metadata: dict[str, Any], why: str) -> None:
-    found = outcome(target, text, metadata=metadata, vectors=Anything())
-    assert isinstance(found, Undecided)
-    assert why in found.explanation
+def test_what_may_be_another_is_unsure(target: str, text: str, metadata: dict[str, Any], why: str) -> None:
+    found = score(target, text, metadata=metadata, vectors=Anything())
+    assert (found.value, found.label) == (0.0, "different")
+    assert why in found.unsure
 
 
 @pytest.mark.parametrize(

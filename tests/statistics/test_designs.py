@@ -75,7 +75,7 @@ def test_what_the_data_cannot_tell_apart_is_said() -> None:
 
 def design_of(a: F64, b: F64, clusters: npt.NDArray[np.int64] | None = None) -> Design:
     means = a[:, 0].mean(axis=1), b[:, 0].mean(axis=1)
-    pairs = paired_differences(*means, clusters=clusters, value_range=None)[0]
+    pairs = paired_differences(*means, clusters=clusters, value_range=None)
     return Design(pairs, len(a), parts=variance_parts(a, b, clusters=clusters))
 
 

@@ -22,7 +22,7 @@ def _arrays(wins: int, losses: int, n: int) -> tuple[list[int], list[int]]:
 
 @pytest.mark.parametrize(("n", "level"), [(12, 0.95), (60, 0.95), (60, 0.99), (7, 0.8)])
 def test_least_wins_is_what_the_comparison_needs(n: int, level: float) -> None:
-    found = least_wins(np.arange(n + 1.0), n, level)
+    found = least_wins(np.arange(n + 1.0), level)
     for d in range(n + 1):
         least = int(found[d])
         near = range(d + 1) if n < 20 else range(max(0, least - 2), min(d, least + 1) + 1)
@@ -115,7 +115,7 @@ def test_the_verdict_is_that_of_a_full_scan() -> None:
         for total in np.arange(low[0], high[0] + 1):
             w = np.arange(total + 1)
             size = np.full(len(w), total)
-            a_wins = np.full(len(w), least_wins(np.array([total]), n_total, 0.95)[0])
+            a_wins = np.full(len(w), least_wins(np.array([total]), 0.95)[0])
             b_wins = size - a_wins
             stake = full_run._stake(w, size, a_wins, b_wins)
             evidence = log_evidence(wins, wins + losses, w, size, np.maximum(1.0, size / 24), stake)

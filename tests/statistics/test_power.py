@@ -13,7 +13,7 @@ from evalwright.statistics import (
     smallest_visible_difference,
     wilson,
 )
-from evalwright.statistics.power import best_draws, discordant_variance
+from evalwright.statistics.power import best_draws
 
 
 @pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.99, 0.9)])
@@ -37,7 +37,7 @@ def test_the_smallest_visible_difference_inverts_it() -> None:
 def test_the_power_that_is_promised_is_reached() -> None:
     rng = np.random.default_rng(1)
     delta, discordant = 0.08, 0.25
-    n = int(items_for_difference(delta, discordant_variance(discordant, delta)))
+    n = int(items_for_difference(delta, discordant))
     seen = 0
     for _ in range(300):
         d = rng.choice([1, -1, 0], n, p=[(discordant + delta) / 2, (discordant - delta) / 2, 1 - discordant])
@@ -70,7 +70,6 @@ def test_bad_numbers_are_refused() -> None:
         lambda: items_for_difference(0.1, -0.2),
         lambda: items_for_difference(0.1, 0.2, power=1.0),
         lambda: smallest_visible_difference(0, 0.2),
-        lambda: discordant_variance(0.1, 0.2),
         lambda: best_draws(0.1, -0.1, per_item=1, per_draw=1, most=9),
         lambda: best_draws(math.nan, 1.0, per_item=1, per_draw=1, most=9),
         lambda: best_draws(1.0, math.inf, per_item=1, per_draw=1, most=9),

@@ -8,10 +8,10 @@ from scipy import stats
 
 from evalwright.statistics import compare_paired, macro_average, macro_difference, mean_interval
 from evalwright.statistics.task_sample import (
+    all_sampled_differences,
     sampled_average,
     sampled_difference,
     shared_covariance,
-    simultaneous_sampled,
 )
 
 
@@ -75,7 +75,7 @@ def test_all_pairs_at_once_are_the_single_ones_and_wider(shared: bool) -> None:
          np.arange(150) + (0 if shared else 1000 * place))
         for place, rate in enumerate(rates)
     ]  # fmt: skip
-    found = simultaneous_sampled(tasks)
+    found = all_sampled_differences(tasks)
     for a, b in ((0, 1), (0, 2), (1, 2)):
         parts = [compare_paired(rows[a], rows[b]) for rows, _ in tasks]
         one = sampled_difference(

@@ -20,7 +20,7 @@ from support.wire_schemas import error_body
 KINDS = (
     "429", "429-retry-after", "429-retry-after-ms", "429-date", "insufficient-quota", "500", "502", "503",
     "504", "529", "408", "400", "filtered", "401", "403", "404", "reset", "cut", "truncated", "invalid-json",
-    "missing-field", "content-type", "empty", "error-in-200", "redirect", "hang",
+    "missing-field", "content-type", "empty", "error-in-200", "redirect", "hang", "too-long", "still-writing", "still-silent",
 )  # fmt: skip
 
 RANDOM_KINDS = ("429", "429-retry-after", "500", "reset", "truncated", "empty", "content-type", "hang")
@@ -103,7 +103,10 @@ async def misbehave(
     if kind.startswith("429"):
         body = error_body("Rate limit reached for requests.", "requests", code="rate_limit_exceeded")
         return web.json_response(body, status=429, headers=_retry_headers(kind, faults.retry_after))
-    if kind == "hang":
+    if kind == "too-long":
+        said = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+        return web.json_response(error_body(said, "invalid", code="context_length_exceeded"), status=400)
+    if kind in ("hang", "still-writing", "still-silent"):
         await asyncio.sleep(3600)
     if kind == "reset":
         return _reset(request)

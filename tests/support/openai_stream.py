@@ -12,7 +12,9 @@ from aiohttp import web
 from support.openai_faults import emptied
 from support.wire_schemas import error_body
 
-KINDS = ("cut", "truncated", "invalid-json", "missing-field", "empty", "error-in-200")
+KINDS = (
+    "cut", "truncated", "invalid-json", "missing-field", "empty", "error-in-200", "still-writing", "still-silent",
+)  # fmt: skip
 """The faults that a stream has in its own way."""
 _CHARACTERS = 7
 
@@ -69,6 +71,10 @@ async def stream(
     found = events(emptied(good) if kind == "empty" else good, body)
     if kind in ("cut", "truncated"):
         found = found[: len(found) // 2]
+    elif kind in ("still-writing", "still-silent"):
+        # The first event has the role, the second the beginning of the text.
+        found = found[: 2 if kind == "still-writing" else 1]
+        return await send(request, found, headers, whole=True, then=3600)
     elif kind == "invalid-json":
         found[1] = found[1].replace(b"}\n", b"\n", 1)
     elif kind == "missing-field":
@@ -80,13 +86,21 @@ async def stream(
 
 
 async def send(
-    request: web.Request, parts: Sequence[bytes], headers: Mapping[str, str], *, whole: bool
+    request: web.Request,
+    parts: Sequence[bytes],
+    headers: Mapping[str, str],
+    *,
+    whole: bool,
+    then: float = 0.0,
 ) -> web.StreamResponse:
+    """Send the parts of a stream. whole: end it as HTTP does. then: seconds until that."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **headers})
     await response.prepare(request)
     for part in parts:
         await response.write(part)
         await asyncio.sleep(0)
+    if then:
+        await asyncio.sleep(then)
     if whole:
         await response.write_eof()
     else:

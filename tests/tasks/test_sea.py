@@ -21,7 +21,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Score
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration_file import read_configuration
-from evalwright.evaluation.running import evaluate_sample
+from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.metrics.tree import Node, read_tree
 from evalwright.models.scripted import ScriptedModel
 from evalwright.scorers.text import marks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import re
 import tracemalloc
 import zlib
@@ -148,6 +149,35 @@ def test_the_process_is_started_again_and_gives_plain_values_only() -> None:
         bounded.call(json.loads, "[" * 100_000)
 
 
+def test_the_process_has_no_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even what a template that left its sandbox could read: no variable but those of language, time zone and libraries."""
+    for name in (
+        "OPENAI_API_KEY",
+        "HF_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "HTTPS_PROXY",
+        "DATABASE",
+        "EVALWRIGHT_STORE",
+    ):
+        monkeypatch.setenv(name, "sk-environment-0123456789")
+    monkeypatch.setenv("TZ", "Asia/Seoul")
+    process = bounded.Process()
+    try:
+        there = bounded.call(_environment, process=process)
+    finally:
+        process.close()
+    kept = {"DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ"}
+    assert set(there) <= {*kept, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} and there["TZ"] == "Asia/Seoul"
+
+
+def _environment() -> dict[str, str]:
+    inherited = (
+        Path("/proc/self/environ").read_bytes().decode() if Path("/proc/self/environ").exists() else ""
+    )
+    assert "sk-environment" not in inherited
+    return dict(os.environ)
+
+
 def test_a_long_answer_is_scored_in_the_process_with_limits_as_elsewhere() -> None:
     sample, answer = Sample("1", targets=("word",)), Answer("word " * 10_000)
     assert registry.bind("token-f1").function(sample, answer) == registry._alone(
@@ -163,9 +193,11 @@ class _Kept:
 
     def __init__(self) -> None:
         self.data: Any = None
+        self.has_text = False
 
     def add(self, event: str, data: Any) -> bool:
         self.data = data
+        self.has_text = True
         return True
 
     def ended(self) -> bool:

@@ -109,6 +109,25 @@ def test_a_budget_holds_whatever_the_replies_are(fate: str, tmp_path: Path) -> N
         assert billed == pytest.approx(budget)
 
 
+@pytest.mark.parametrize("limit", [1, 7, 50])
+def test_a_budget_of_requests_counts_what_is_sent(limit: int, tmp_path: Path) -> None:
+    """Two errors of the server before each answer: each sending counts, whoever is to blame for it and whatever it cost."""
+    errors = ("500", "429")
+    with running(BillingServer(lambda prompt, before: errors[before] if before < 2 else "ok")) as server:
+        found = run(server, tmp_path, 80, budget=f"{limit} requests")
+        # No sample is begun that needs more, as those before did, than what is left.
+        assert limit - 2 <= len(server.sendings) <= limit
+    record = found.data["stopping"]["budget"]
+    assert record["spent"]["requests"] == len(server.sendings) and record["reached"] == "requests"
+
+
+def test_where_no_connection_is_made_nothing_was_sent(tmp_path: Path) -> None:
+    server = BillingServer()
+    server.url = "http://127.0.0.1:9/v1"
+    found = run(server, tmp_path, 3, budget="50 requests", arguments={"max_attempts": 2})
+    assert found.data["stopping"]["budget"]["spent"]["requests"] == 0
+
+
 def test_judges_are_paid_from_the_same_budget(tmp_path: Path) -> None:
     write_questions(tmp_path, 40)
     task = tmp_path / "questions.yaml"
@@ -203,17 +222,19 @@ def test_an_absurd_count_of_tokens_is_none(tmp_path: Path) -> None:
 def test_an_empty_reply_is_remembered(tmp_path: Path) -> None:
     with running(BillingServer(lambda prompt, before: "empty")) as server:
         first = run(server, tmp_path, 3)
-        assert len(server.sendings) == 9 and first.n_missing == 3
-        failure = next(first.samples()).failure
-        assert failure is not None and failure.cost == pytest.approx(3 * EACH)
+        assert len(server.sendings) == 6 and first.n_missing == 0
+        record = next(first.samples())
+        assert record.outcome == "empty" and record.answer is not None
+        assert record.answer.responses[0].cost == pytest.approx(2 * EACH)
+        assert first.cost == pytest.approx(6 * EACH) == first.data["usage"]["cost"]
         again = run(server, tmp_path)
-        assert len(server.sendings) == 9 and again.n_missing == 3 and not again.data["usage"]["cost"]
-        failure = next(again.samples()).failure
-        assert failure is not None and "--resend-empty" in failure.message
+        assert len(server.sendings) == 6 and again.n_missing == 0 and not again.data["usage"]["cost"]
+        assert again.tasks[0].outcomes == {"empty": 3}
+        assert (again.cost, again.data["usage"]["stored"]) == (first.cost, 3)
         server.fate = lambda prompt, before: "ok"
         mended = run(server, tmp_path, resend_empty=True)
-        assert len(server.sendings) == 12 and mended.n_missing == 0
-        assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 12
+        assert len(server.sendings) == 9 and mended.tasks[0].outcomes == {"answered": 3}
+        assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 9
 
 
 def test_two_figures(tmp_path: Path) -> None:

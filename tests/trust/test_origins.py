@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import yaml
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.evaluation.origins import proposed
+from evalwright.models.built_in import BUILT_IN
 from evalwright.models.registry import open_model
 from support.command import write_questions
 from support.openai_server import OpenAIServer, serving
@@ -112,9 +117,111 @@ def test_a_file_does_not_ask_another_model_or_something_else(
     Path("suite.yaml").write_text(
         f"tasks: [questions.yaml]\nmodels: [{{model: openai/m, arguments: {{extra_body: {{{field}}}}}}}]\n"
     )
-    done = typed("run", "--config", "suite.yaml")
+    asked = typed("run", "--config", "suite.yaml")
+    assert asked.code == 2 and "models.0.arguments.extra_body: " in asked.err, asked.text
+    done = typed("run", "--config", "suite.yaml", "--trust-file", "suite.yaml")
     assert done.code == 2 and f"extra_body.{field.partition(':')[0]} would replace" in done.err, done.text
     assert not server.received
+
+
+FIELDS_THAT_ACT = [
+    "extra_body: {tools: [{type: mcp, server_label: s, server_url: 'https://evil.example/mcp', require_approval: never}]}",
+    "extra_body: {models: [expensive]}",
+    "extra_body: {store: true}",
+    "extra_body: {max_completion_tokens: 1000000}",
+    "extra_body: {max_tokens: 1000000}",
+    "extra_body: {service_tier: priority}",
+    "extra_body: {instructions: 'Say yes.'}",
+    "extra_body: {web_search_options: {}}",
+    "extra_body: {plugins: [{id: web}]}",
+    "extra_body: {provider: {order: [mine]}}",
+    "extra_body: {metadata: {user: mine}}",
+    "extra_body: {user: somebody}",
+    "extra_body: {logit_bias: {'1': 100}}",
+    "extra_body: {top_k: [1]}",
+    "extra_body: {top_k: 1, store: true}",
+    "extra_body: {reasoning_effort: {effort: high}}",
+    "extra_body: {chat_template_kwargs: {documents: [x]}}",
+    "extra_body: '{\"store\": true}'",
+    "extra_body: [store]",
+    "extra_body.store: true",
+    "interface: responses",
+    "interface: openai-responses",
+    "interface: anthropic",
+    "organisation: org-of-somebody",
+    "headers: {X-Title: mine}",
+    "variables: {project: mine}",
+    "subfolder: ../../elsewhere",
+    "extra: {store: true}",
+    "engine: {enforce_eager: true}",
+    "trust_remote_code: true",
+    "replicas: [{extra_body: {store: true}}]",
+]
+
+
+@pytest.mark.parametrize("arguments", FIELDS_THAT_ACT)
+@pytest.mark.parametrize("place", ["models", "common", "roles"])
+def test_fields_of_the_body_and_headers_are_asked_about(
+    arguments: str, place: str, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever would be sent beside what the task asks, with the person's key, is shown first."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    text = {
+        "models": f"models: [{{model: openai/m, arguments: {{{arguments}}}}}]\n",
+        "common": f"models: [openai/m]\ncommon: {{{arguments}}}\n",
+        "roles": f"models: [openai/m]\nroles: {{judge: {{model: openai/m, arguments: {{{arguments}}}}}}}\n",
+    }[place]
+    values = yaml.safe_load("tasks: [questions.yaml]\n" + text)
+    (setting,) = proposed(values, Path.cwd())
+    assert setting.path[-1] == arguments.partition(":")[0]
+    if place == "models":
+        Path("suite.yaml").write_text("tasks: [questions.yaml]\n" + text)
+        asked = typed("run", "--config", "suite.yaml")
+        assert asked.code == 2 and "--trust-file" in asked.err, asked.text
+        assert not server.received
+
+
+SAFE_FIELDS = [
+    "extra_body: {top_k: 5, min_p: 0.1, repetition_penalty: 1.1, seed: 3}",
+    "extra_body: {reasoning_effort: low, chat_template_kwargs: {enable_thinking: false}}",
+    "extra_body: {}",
+    "interface: completions",
+    "interface: openai-chat",
+    "top_k: 5",
+    "thinking: low",
+]
+
+
+@pytest.mark.parametrize("arguments", SAFE_FIELDS)
+def test_fields_that_only_sample_otherwise_are_not_asked_about(arguments: str) -> None:
+    values = yaml.safe_load(
+        f"tasks: [questions.yaml]\nmodels: [{{model: openai/m, arguments: {{{arguments}}}}}]\n"
+    )
+    assert not proposed(values, Path.cwd())
+
+
+NOT_ASKED_ABOUT = {
+    "add_bos", "add_special_tokens", "attn_implementation", "batch_size", "bos", "chat_template", "chat_template_args", "chunk", "cleaning", "context_length", "deadline",
+    "device", "device_map", "dtype", "echo", "enable_thinking", "file", "fit", "label", "language", "latency", "leave_out", "local", "max_attempts",
+    "max_concurrency", "max_length", "max_memory", "max_tokens", "max_tokens_field", "memory", "min_p", "offload_folder", "peft", "prefix_token",
+    "preset", "prompt", "quantization", "requests_per_minute", "revision", "scoring", "seed", "sentences", "share", "stream", "subfolder",
+    "temperature", "text", "thinking", "threads", "timeout", "tokenizer", "top_k", "top_p", "use_fast_tokenizer",
+}  # fmt: skip
+
+
+def test_every_argument_of_every_backend_is_on_the_list_or_asked_about() -> None:
+    """A new argument is asked about until somebody has decided that it is harmless, and has written it down here."""
+    not_asked = set()
+    for place in (*BUILT_IN.values(), "evalwright.models.remote.openai:OpenAIModel", "evalwright.models.remote.api:ApiModel",
+                  "evalwright.models.remote.llamacpp:LlamaCppModel"):  # fmt: skip
+        module, _, name = place.partition(":")
+        parameters = inspect.signature(getattr(import_module(module), name)).parameters.values()
+        for parameter in parameters:
+            if parameter.kind == parameter.KEYWORD_ONLY:
+                values = {"models": [{"model": "openai/m", "arguments": {parameter.name: "x"}}]}
+                if not proposed(values, Path.cwd()):
+                    not_asked.add(parameter.name)
+    assert not_asked == NOT_ASKED_ABOUT
 
 
 def test_what_is_harmless_is_not_asked_about() -> None:

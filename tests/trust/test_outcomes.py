@@ -1,4 +1,4 @@
-"""No answer is not a wrong answer: every record has an outcome, only an answer is scored, the others are counted and bounded."""
+"""Whose fault decides what counts: what the model did is scored, under its own label; what it never did is missing."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def stopped(body: Mapping[str, Any], before: int) -> str | None:
     return "filtered" if 40 <= number(body) < 60 else None
 
 
-def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
+def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: Path) -> None:
     write_questions(tmp_path, 100)
     with serving(edit=forty, faults=Faults(script=stopped)) as server:
         done = ran(server.url)
@@ -100,58 +100,82 @@ def test_no_answer_is_no_wrong_answer(tmp_path: Path) -> None:
         (task,) = record(Path("runs/r"))["tasks"]
         (accuracy,) = task["metrics"]
         right = sum(place % 3 > 0 for place in range(60, 100))
-        assert accuracy["value"] == right / 40 and (accuracy["n"], accuracy["n_missing"]) == (40, 60)
-        assert accuracy["bounds"] == pytest.approx([wilson(right, 100)[0], wilson(right + 60, 100)[1]])
-        assert task["n_missing"] == 60 and task["failures"] == {"cut": 40, "filtered": 20}
-        last = done.err.strip().splitlines()[-1]
-        assert (
-            "60 of 100 samples have no score: 40 cut before any answer, 20 filtered by the provider." in last
-        )
-        assert "max_tokens" in last and 'score_as_empty=["cut", "filtered"]' in last
-        assert "40 cut before any answer, 20 filtered by the provider" in " ".join(done.out.split())
+        assert accuracy["value"] == right / 80 and (accuracy["n"], accuracy["n_missing"]) == (80, 20)
+        assert accuracy["bounds"] == pytest.approx([wilson(right, 100)[0], wilson(right + 20, 100)[1]])
+        assert task["n_missing"] == 20 and task["failures"] == {"filtered": 20}
+        *_, faults, last = done.err.strip().splitlines()
+        assert faults.startswith("40 replies were no answer (40 cut before any answer) and count as wrong.")
+        assert "-M max_tokens=N" in faults
+        assert last.startswith("20 answers are missing: stopped by the filter on prompts.")
+        assert "40 cut before any answer" in " ".join(done.out.split())
         for row in records(Path("runs/r")):
-            assert (row["outcome"] == "answered") == bool(row["scores"])
+            assert ("scores" in row and bool(row["scores"])) == (row["outcome"] != "filtered")
             assert ("answer" in row) == (row["outcome"] != "filtered")
+            if row["outcome"] == "cut":
+                assert (
+                    row["scores"]["exact-match"]["value"] == 0
+                    and row["scores"]["exact-match"]["label"] == "cut"
+                )
 
         # What was paid for is kept and never sent again; a request that the filter refused was never answered.
         again = ran(server.url)
         assert "20 sent, 80 from the store" in again.out
         assert outcomes() == {"answered": 40, "cut": 40, "filtered": 20}
 
-        said = "40 cut before any answer, 20 filtered by the provider"
+        said = "40 cut before any answer"
         files = [f"board.{end}" for end in ("md", "html", "csv", "json")]
         flags = ("--markdown", "--html", "--csv", "--json-file")
         board = typed(
             "leaderboard", "runs/r", *(word for pair in zip(flags, files, strict=True) for word in pair)
         )
         md, html, table, data = (Path(file).read_text(encoding="utf-8") for file in files)
-        for text in (typed("runs", "show", "r").out, board.out, md, html):
-            assert said in " ".join(text.split())
-        assert "failed,cut,filtered,refused" in table and ",60,40,20,0," in table
+        assert said in " ".join(typed("runs", "show", "r").out.split())
+        for text in (board.out, md):
+            assert "Cut (the model" in " ".join(text.split()), "a column of its own"
+        assert "Cut" in html
+        assert "cut" in table
         assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "filtered": 20}
         shutil.copytree("runs/r", "runs/again")
         gate = typed(
             "compare", "runs/r", "runs/again", "--fail-if", "n_missing is above 0", "--junit", "gate.xml"
         )
         assert gate.code == 1
-        for text in (gate.text, Path("gate.xml").read_text(encoding="utf-8")):
-            assert said in " ".join(text.split())
 
         scored = typed("score", "runs/r", "--scorer", "exact-match")
         assert scored.code == 1 and outcomes("r.rescored") == outcomes()
-        assert "60 of 100 samples have no score" in scored.err
+        assert "20 answers are missing" in scored.err
 
 
-def test_a_task_may_count_them_as_wrong(tmp_path: Path) -> None:
+def test_the_models_own_faults_alone_are_no_error(tmp_path: Path) -> None:
+    write_questions(tmp_path, 4)
+    with serving(edit=chat("", "length")) as server:
+        done = ran(server.url)
+    assert done.code == 0 and outcomes() == {"cut": 4}
+    assert "4 replies were no answer (4 cut before any answer) and count as wrong." in done.err
+    assert "missing" not in done.err
+    (task,) = record(Path("runs/r"))["tasks"]
+    assert (task["n_missing"], task["metrics"][0]["value"], task["metrics"][0]["n"]) == (0, 0.0, 4)
+
+
+def test_a_task_may_leave_them_without_a_score(tmp_path: Path) -> None:
+    write_questions(tmp_path, 4)
+    with_key(tmp_path, "no_answer: unscored")
+    with serving(
+        edit=lambda reply, body: chat("", "length")(reply, body) if number(body) == 1 else reply
+    ) as server:
+        done = ran(server.url)
+    (task,) = record(Path("runs/r"))["tasks"]
+    assert done.code == 0 and (task["n_missing"], task["metrics"][0]["n"]) == (0, 3)
+    assert "1 reply was no answer (1 cut before any answer) and has no score." in done.err
+
+
+def test_a_task_may_count_them_as_empty_answers(tmp_path: Path) -> None:
     write_questions(tmp_path, 100)
     with serving(edit=forty, faults=Faults(script=stopped)) as server:
-        with_key(tmp_path, "score_as_empty: [cut]")
         assert ran(server.url).code == 1
-        (task,) = record(Path("runs/r"))["tasks"]
-        assert task["n_missing"] == 20 and task["metrics"][0]["n"] == 80
         done = ran(server.url, "all", "-T", 'score_as_empty=["cut", "filtered"]')
         assert done.code == 0, done.text
-    assert "40 cut before any answer and scored as empty" in " ".join(done.out.split())
+    assert "60 replies were no answer" in done.err and "count as an empty answer" in done.err
     assert outcomes("all") == {"answered": 40, "cut": 40, "filtered": 20}
     (task,) = record(Path("runs/all"))["tasks"]
     assert task["n_missing"] == 0 and task["metrics"][0]["value"] == 26 / 100
@@ -194,7 +218,9 @@ def setting(*changes: tuple[str, Any]) -> Edit:
 
 VERTEX = "/v1/projects/p/locations/global"
 GEMINI_FILTERS = ("SAFETY", "RECITATION", "LANGUAGE", "PROHIBITED_CONTENT", "SPII")
-GEMINI_BROKEN_OFF = ("OTHER", "MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+GEMINI_BROKEN_OFF = ("OTHER", "MALFORMED_RESPONSE")
+GEMINI_CALLS = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+"""Behind a text, the text is the answer; without one, the reply is a call of a tool that was not offered."""
 
 
 @pytest.mark.parametrize(
@@ -215,7 +241,8 @@ GEMINI_BROKEN_OFF = ("OTHER", "MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL", "
         ("openai", "/v1", chat("", "SAFETY"), "filtered"),
         ("openai", "/v1", chat(None, "stop", refusal="I will not."), "refused"),
         ("openai", "/v1", chat([{"type": "refusal", "refusal": "I will not."}], "stop"), "refused"),  # type: ignore[arg-type]
-        ("openai", "/v1", chat("", "stop"), "failed"),
+        ("openai", "/v1", chat("", "stop"), "empty"),
+        ("openai", "/v1", chat(None, "tool_calls", tool_calls=[{}]), "tool_call"),
         ("openai", "/v1", chat("", "error"), "failed"),
         ("anthropic", "/v1", setting(("content", []), ("stop_reason", "max_tokens")), "cut"),
         ("anthropic", "/v1", setting(("content.0", {"type": "thinking", "thinking": "So"}), ("stop_reason", "max_tokens")), "cut"),
@@ -225,9 +252,10 @@ GEMINI_BROKEN_OFF = ("OTHER", "MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL", "
         *(("gemini", "/v1beta", setting(("candidates.0", {"finishReason": why})), "filtered") for why in GEMINI_FILTERS),
         *(("gemini", "/v1beta", setting(("candidates.0.finishReason", why)), "filtered") for why in GEMINI_FILTERS),
         *(("gemini", "/v1beta", setting(("candidates.0.finishReason", why)), "failed") for why in GEMINI_BROKEN_OFF),
+        *(("gemini", "/v1beta", setting(("candidates.0.finishReason", why)), "answered") for why in GEMINI_CALLS),
         ("gemini", "/v1beta", setting(("candidates.0", {"finishReason": "MAX_TOKENS"})), "cut"),
-        ("gemini", "/v1beta", setting(("candidates", []), ("promptFeedback", {"blockReason": "SAFETY"})), "filtered"),
-        ("gemini", "/v1beta", setting(("candidates.0", {"finishReason": "MALFORMED_FUNCTION_CALL"})), "failed"),
+        ("gemini", "/v1beta", setting(("candidates", []), ("promptFeedback", {"blockReason": "SAFETY"})), "filtered prompt"),
+        ("gemini", "/v1beta", setting(("candidates.0", {"finishReason": "MALFORMED_FUNCTION_CALL"})), "tool_call"),
         ("vertex", VERTEX, setting(("candidates.0", {"finishReason": "SAFETY"})), "filtered"),
         ("vertex", VERTEX, setting(("candidates.0", {"finishReason": "MAX_TOKENS"})), "cut"),
         ("bedrock", "", setting(("stopReason", "guardrail_intervened")), "filtered"),
@@ -253,16 +281,16 @@ def test_every_format_says_it(
     write_questions(tmp_path, 1)
     with serving(lambda prompt: "7", edit=edit) as server:
         done = ran(f"{server.root}{path}", "r", "-M", "deadline=5", model=model)
-        assert outcomes() == {outcome: 1}, done.text
+        assert outcomes() == {outcome.partition(" ")[0]: 1}, done.text
         (row,) = records(Path("runs/r"))
-        assert done.code == (outcome != "answered")
-        assert ("failure" in row) == (outcome != "answered") and bool(row["scores"]) == (
-            outcome == "answered"
-        )
-        if outcome != "failed":
-            assert row["responses"] and "1 from the store" in ran(f"{server.root}{path}", model=model).out
+        is_missing = outcome in ("failed", "filtered prompt")
+        assert done.code == is_missing
+        assert ("failure" in row) == is_missing and bool(row["scores"]) != is_missing
+        if not is_missing:
+            assert row["responses"] and "0 sent" in ran(f"{server.root}{path}", model=model).out
 
 
+OF_THE_REPLY = ("azure's completion", "anthropic")
 BLOCKED: dict[str, tuple[int, Any]] = {
     "azure": (400, {"error": {"code": "BadRequest", "message": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}),
     "azure's completion": (400, {"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]}),
@@ -276,14 +304,18 @@ BLOCKED: dict[str, tuple[int, Any]] = {
 
 
 @pytest.mark.parametrize("who", BLOCKED)
-def test_a_filter_that_answers_with_an_error_is_not_stored(who: str, tmp_path: Path) -> None:
+def test_a_filter_that_answers_with_an_error(who: str, tmp_path: Path) -> None:
+    """Where it stopped the prompt, the answers are missing and asked again; a reply that it stopped is what the model did."""
     write_questions(tmp_path, 12)
     with serving(faults=Faults(script=lambda body, before: "filtered", filtered=BLOCKED[who])) as server:
         done = ran(server.url)
-        # A refused key would have ended the run after ten; each was sent once, and is sent again by the same command.
-        assert outcomes() == {"filtered": 12} and done.code == 1
+        # A refused key would have ended the run after ten; each was sent once.
+        assert outcomes() == {"filtered": 12} and done.code == (who not in OF_THE_REPLY)
         assert set(server.received.values()) == {1}
-        assert "12 sent, 0 from the store" in ran(server.url).out
+        assert f"{0 if who in OF_THE_REPLY else 12} sent" in ran(server.url).out
+    if who in OF_THE_REPLY:
+        assert all(row["scores"]["exact-match"]["label"] == "filtered" for row in records(Path("runs/r")))
+        return
     (first, *_) = records(Path("runs/r"))
     assert first["failure"]["party"] == "provider" and first["failure"]["kind"] == "filtered"
     assert not first["failure"]["retryable"]
@@ -307,13 +339,13 @@ def test_batches_say_it(kind: str, path: str, edit: Any, fates: str, tmp_path: P
 
     with serving_batches(kind, seconds=0.0, fate=fate, edit=edit) as server:
         done = ran(server.url, "r", "--batch", "-M", "batch_poll=0.05", model=kind)
-    assert done.code == 1
+    assert done.code == (kind == "openai")  # Anthropic's filter stops the reply, OpenAI's the prompt
     assert outcomes() == ({"cut": 3, "filtered": 1} if fates == "filtered" else {"cut": 4}), done.text
 
 
 # -- who failed -----------------------------------------------------------------------------------------------------------
 
-JUDGED = "scorers:\n  - {name: judged, use: stress, judges: [judge], judge: always}\n"
+JUDGED = "scorers:\n  - {name: judged, use: judge-correct}\n"
 
 
 @pytest.mark.parametrize(
@@ -354,7 +386,7 @@ def test_a_record_without_an_outcome_has_one_all_the_same(tmp_path: Path) -> Non
     folder = Path("runs/r")
     rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
     for row in rows:  # as they were written before: scored as wrong
-        del row["outcome"], row["failure"]
+        del row["outcome"]
         row["scores"] = {"exact-match": {"value": 0.0}}
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "samples.jsonl").write_text(text, encoding="utf-8")
@@ -367,10 +399,11 @@ def test_a_record_without_an_outcome_has_one_all_the_same(tmp_path: Path) -> Non
     (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
     assert typed("runs", "show", "r").code == 0 and typed("leaderboard", "runs/r").code == 0
     done = typed("score", "runs/r")
-    assert done.code == 1 and outcomes("r.rescored") == {"cut": 4}
+    assert done.code == 0 and outcomes("r.rescored") == {"cut": 4}
+    assert record(Path("runs/r.rescored"))["tasks"][0]["n_missing"] == 0
 
 
-def test_an_export_has_them_among_what_failed(tmp_path: Path) -> None:
+def test_an_export_has_what_is_missing_among_what_failed(tmp_path: Path) -> None:
     write_questions(tmp_path, 100)
     with serving(edit=forty, faults=Faults(script=stopped)) as server:
         ran(server.url)
@@ -378,9 +411,9 @@ def test_an_export_has_them_among_what_failed(tmp_path: Path) -> None:
     assert done.code in (0, 1), done.text
     (samples,) = Path("out").rglob("samples_*.jsonl")
     (failures,) = Path("out").rglob("failures_*.jsonl")
-    assert len(samples.read_text().splitlines()) == 40
+    assert len(samples.read_text().splitlines()) == 80
     kinds = Counter(json.loads(line)["failure"]["kind"] for line in failures.read_text().splitlines())
-    assert kinds == {"cut": 40, "filtered": 20}
+    assert kinds == {"filtered": 20}
 
 
 # -- several replies --------------------------------------------------------------------------------------------------------
@@ -401,7 +434,8 @@ def test_some_draws_without_an_answer_are_told(tmp_path: Path) -> None:
 
     with serving(edit=edit) as server:
         done = ran(server.url)
-    assert done.code == 1 and outcomes() == {"answered": 5, "cut": 5}
+    assert done.code == 0 and outcomes() == {"answered": 5, "cut": 5}
+    assert "5 replies were no answer" in done.err
 
 
 def test_a_conversation_ends_where_there_is_nothing_to_go_on_from(tmp_path: Path) -> None:
@@ -412,6 +446,6 @@ def test_a_conversation_ends_where_there_is_nothing_to_go_on_from(tmp_path: Path
     )
     task.write_text(text, encoding="utf-8")
     with serving(edit=chat("", "length")) as server:
-        assert ran(server.url).code == 1
+        assert ran(server.url).code == 0
         assert sum(server.received.values()) == 3
     assert outcomes() == {"cut": 3}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import site
 import socket
 import stat
 import sys
@@ -239,6 +240,75 @@ def test_no_program_leaves(what: str, tmp_path: Path) -> None:
     assert not (Path.home() / ".evalwright_attack").exists()
 
 
+READS = """
+import importlib, os, sys
+standard = os.path.dirname(os.__file__)
+def refused(function, path):
+    try:
+        found = function(path)
+    except (PermissionError, FileNotFoundError, NotADirectoryError):
+        return
+    assert not found, path
+open(standard + '/colorsys.py').read()
+for folder, subfolders, files in os.walk(standard):
+    assert 'site-packages' not in folder or NAMES_ONLY or not files, folder
+for path in INSTALLED:
+    refused(lambda path: open(path, 'rb').read(), path)
+for folder in ('/usr/lib', '/usr/lib/python3', '/usr/lib/python3/dist-packages', '/usr/lib64', '/lib', '/usr', '/'):
+    refused(lambda path: set(os.listdir(path)) - {'lib', 'lib64', 'usr', 'root', 'home', 'opt', 'share'} if path in ('/', '/usr') else os.listdir(path), folder)
+refused(lambda path: open(path).read(), '/usr/lib/os-release')
+for folder in FOLDERS:
+    sys.path.append(folder)
+importlib.invalidate_caches()
+for name in ('pip', 'setuptools', 'yaml', 'numpy', 'evalwright'):
+    try:
+        __import__(name)
+    except ImportError:
+        continue
+    raise AssertionError(name)
+import asyncio, bz2, ctypes, curses, decimal, hashlib, lzma, sqlite3, ssl, unicodedata, xml.etree.ElementTree, zlib, zoneinfo
+ctypes.CDLL('libm.so.6')
+"""
+
+
+@needs_sandbox
+@pytest.mark.parametrize("has_own_root", [True, False])
+def test_only_the_standard_library_is_read(
+    has_own_root: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is installed beside the standard library of the base Python, or of the system's, is not: with a root of its own or without."""
+    if not has_own_root:
+        here = Path(jailed.__file__).parent
+        for name in ("_jail.py", "_inside.py", "syscalls.toml"):
+            text = (here / name).read_text()
+            call = "        _own_root(library)\n"
+            assert name != "_jail.py" or call in text
+            (tmp_path / name).write_text(text.replace(call, "        raise OSError\n"))
+        monkeypatch.setattr(jailed, "_STARTER", tmp_path / "_jail.py")
+        if Path("/usr/bin/python3").exists():
+            monkeypatch.setattr(sys, "executable", "/usr/bin/python3")  # one that any user can read
+    monkeypatch.setattr(jailed, "_jail", None)
+    standard = Path(os.__file__).parent
+    folders = [
+        standard / "site-packages",
+        Path("/usr/lib/python3/dist-packages"),
+        *map(Path, site.getsitepackages()),
+    ]
+    files = [
+        path for folder in folders for path in [*folder.glob("*.py"), *folder.glob("*/__init__.py")][:20]
+    ]
+    try:
+        has_root = "root of its own" in jailed.layers()
+    except NoSandbox as error:
+        pytest.skip(str(error))
+    try:
+        assert has_root <= has_own_root
+        head = f"NAMES_ONLY = {not has_root}\nINSTALLED = {list(map(str, files))!r}\nFOLDERS = {list(map(str, folders))!r}\n"
+        assert run(head + READS, seconds=60.0) == Outcome("passed")
+    finally:
+        jailed.the_jail().close()
+
+
 FLOODS = {
     "never ends": "def f(x):\n    while True: pass",
     "sleeps": "import time\ndef f(x): time.sleep(60)",
@@ -322,7 +392,7 @@ BROKEN = {
     "_MACHINES = {": ("_MACHINES = {'other': (0, 0)} or {", "table of system calls is for"),
     "    version = _LIBC.syscall(": ("    version = 0 and _LIBC.syscall(", "no Landlock"),
     "_check(_LIBC.prctl(_PR_SET_SECCOMP,": ("_check(_LIBC.prctl(99999,", "seccomp"),
-    "    _landlock(library)": ("    pass", "Landlock is there but forbids nothing"),
+    "    _landlock(rules, library)": ("    os.close(rules)", "Landlock is there but forbids nothing"),
     "return b\"\".join([*steps, refuse])": ("return step(end, _ALLOW)", "forbids nothing"),
     "os.setresuid(_NOBODY, _NOBODY, _NOBODY)": ("raise OSError('no other user id')", "no other user id"),
 }  # fmt: skip
@@ -372,6 +442,8 @@ wanted = ["--rm", "--interactive", "--network=none", "--read-only", "--cap-drop=
           "--pids-limit=64", "--user=65534:65534", "--pull=never", "--memory=256m", "--memory-swap=256m", "--cpus=1"]
 place = arguments.index("image:1")
 given = arguments[1:place]
+if pathlib.Path(sys.argv[0]).name == "podman":
+    wanted.append("--http-proxy=false")
 missing = [one for one in wanted if one not in given]
 other = [one for one in given if not one.startswith("--") or one.startswith(("--volume", "--mount", "--privileged", "--env", "--device"))]
 if arguments[0] != "run" or missing or other:

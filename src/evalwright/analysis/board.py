@@ -1,9 +1,9 @@
 """A leaderboard as data: a row per run, a column per task, every number with its interval, and ranks as ranges.
 
 Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the number of runs that are
-significantly better, its worst leaves out those that are significantly worse: 0 is outside the pair's simultaneous interval,
-which holds for all pairs of the board together, each on the items that both answered. With several tasks it is the interval of
-the mean over tasks. Runs without a score on a task stand below, without a rank.
+significantly better, its worst leaves out those that are significantly worse, by Holm's adjusted p over all pairs of the board, each
+on the items that both have a score for. With several tasks it is that of the mean over tasks. Runs without a score on a task stand
+below, without a rank. Missing answers are left out and counted; above 5% of them a run's numbers are provisional.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import unknown_metric
+from evalwright.analysis.comparison import caveats, unknown_metric
 from evalwright.analysis.differing import differing_task
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.ratings import Ratings, make_ratings
+from evalwright.analysis.robustness import how_to_fill
 from evalwright.analysis.trees import Average, average_of, common_trees, outer_first, overall_node
-from evalwright.analysis.words import counted, few_clusters, listed, said_once
+from evalwright.analysis.words import count, counted, few_clusters, listed, plural, said_once
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
 from evalwright.core.shown import Shown
@@ -31,11 +32,12 @@ from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import distinct
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called, check_named_once
-from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.results import MetricResult, model_faults
 from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, simultaneous_means
 from evalwright.statistics.macro import TasksAre
+from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 TIED_NOTE = "Models that share a letter are tied: the data cannot separate them."
 SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
@@ -59,7 +61,8 @@ class BoardRow:
     beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks, by the
     tree that the runs have in common; groups: the numbers of the tree's other nodes, those that there are.
     together: the interval of the headline score that holds with those of all others.
-    n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
+    n: scored items of n_asked, over all tasks of the board; n_missing and n_unsure of them are missing and unsure, n_not_asked more were
+    left out by a budget or a stopping rule. faults: the model's own, by kind. provisional: whether more than 5% are missing. metrics: all of the run's, by task, for those who show more than
     the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
     those that the board was made of. hardware: what the run calls its machine.
     """
@@ -78,9 +81,12 @@ class BoardRow:
     n: int
     n_asked: int
     n_missing: int
+    n_unsure: int = 0
+    n_not_asked: int = 0
+    provisional: bool = False
     cost: float | None
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    unscored: str = ""
+    faults: Mapping[str, int] = field(default_factory=dict)
     metrics: Mapping[str, tuple[MetricResult, ...]] = field(default_factory=dict, compare=False, repr=False)
     place: int = field(default=0, compare=False, repr=False)
     shares: Mapping[str, Estimate] = field(default_factory=dict, compare=False, repr=False)
@@ -88,7 +94,7 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        optional = ("shares", "hardware", "outcomes", "unscored", "groups")
+        optional = ("shares", "hardware", "outcomes", "faults", "groups", "n_not_asked", "provisional")
         left_out = ("metrics", "place", *(name for name in optional if not getattr(self, name)))
         shown = plain_fields(self, left_out).items()
         return {("tasks" if name == "cells" else name): value for name, value in shown}
@@ -286,14 +292,33 @@ def _row(
         n=sum(part.n for part in estimates),
         n_asked=sum(task.n_samples for task in run.tasks if task.name in cells),
         n_missing=sum(part.n_missing for part in estimates),
+        n_unsure=sum(part.n_unsure for part in estimates),
+        n_not_asked=sum(_count_not_asked(run, name) for name in cells),
+        provisional=_lacks_many(estimates),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
-        unscored=unscored(run.tasks, empty=True),
+        faults={
+            str(kind): n
+            for kind, n in model_faults([task for task in run.tasks if task.name in cells]).items()
+        },
         metrics={task.name: task.metrics for task in run.tasks},
         place=place,
         shares=shares,
         hardware=hardware_of(run),
     )
+
+
+def _count_not_asked(run: Run, task: str) -> int:
+    """Items of a task that a stopping rule or a budget left out."""
+    parts = (run.data.get("stopping") or {}).get("tasks", ())
+    draws = max(1, int(run.record(task).get("draws", 1)))
+    return sum((part["of"] - part["asked"]) // draws for part in parts if part["task"] == task)
+
+
+def _lacks_many(estimates: Sequence[Estimate]) -> bool:
+    """Whether more answers are missing than a final number may lack, as a mean over tasks counts them."""
+    shares = [part.n_missing / (part.n + part.n_missing) for part in estimates if part.n + part.n_missing]
+    return bool(shares) and sum(shares) / len(shares) > MAX_MISSING_SHARE
 
 
 def _order(row: BoardRow, first: BoardTask) -> float:
@@ -348,14 +373,14 @@ def _notes(
     yield "Intervals are 95%. Scores generalise to items drawn like these, not only to these items."
     if tasks_are == "sample":
         yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
-    undecided = [sum(cell.estimate.n_unsure for cell in row.cells.values()) for row in rows]
-    if sum(undecided):
-        answers = counted(sum(undecided), "answer")
-        low, high = min(undecided), max(undecided)
+    unsure = [row.n_unsure for row in rows]
+    if sum(unsure):
+        readings = counted(sum(unsure), "reading")
+        low, high = min(unsure), max(unsure)
         each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield (
-            f"{answers} ({each} per model) could not be decided by the scoring rules. They could change scores; ranks and "
-            "ties hold whatever they would have been. `evalwright runs show` has each score's bounds."
+            f"{readings} ({each} per model) {plural(sum(unsure), 'is', 'are')} unsure: scored, but a careful reader might argue. "
+            "`evalwright runs samples RUN --unsure` lists them; a judge can read them (`evalwright score RUN --judge provider/name`)."
         )
     if split:
         yield "The tasks have different units or directions, so each unit has a table of its own, and there is no overall score."
@@ -364,7 +389,7 @@ def _notes(
     elif made is not None:
         yield (
             "A rank is a range: the best and the worst rank that the model can have. All ranges hold simultaneously at 95% "
-            "confidence (from simultaneous intervals of the paired differences); models whose ranges do not overlap are significantly different."
+            "confidence (paired differences, Holm-adjusted over all pairs); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
             yield TIED_NOTE
@@ -376,7 +401,7 @@ def _notes(
             them = "it" if len(some) == 1 else "them"
             what = "No other model has enough items in common with {}"
             if common:
-                what = "The differences of {} from the others have no interval (what failed cannot be bounded, or they are all alike and the range of a score is not known)"
+                what = "The differences of {} from the others have no interval (they are all alike, and the range of a score is not known)"
             yield f"{what.format(listed(some))}: every rank is possible for {them}, whatever the score."
         yield from _common_notes(found)
         for one in found:
@@ -394,12 +419,36 @@ def _notes(
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
     if any(row.n_missing for row in rows):
-        ranked = "; ranks and ties hold whatever they would have scored" if made is not None else ""
-        yield f"Failed items are counted separately and are not scored as wrong{ranked}."
-    if without := [f"{row.label}: {row.unscored}" for row in rows if row.unscored]:
-        yield f"Items without an answer or a score: {'; '.join(without)}."
+        ranked = "; ranks come from the items that two models both have" if made is not None else ""
+        yield f"Missing answers are left out and counted{ranked}."
+    if provisional := [f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional]:
+        their = "their scores and ranks are" if len(provisional) > 1 else "its score and rank are"
+        yield (
+            f"More than 5% of the answers of {listed(provisional)} are missing, so {their} provisional (marked *). "
+            f"{how_to_fill(runs)}"
+        )
+    yield from _not_asked_notes(runs, rows)
+    if silent := [
+        f"{row.label}: {count(n_silent)}"
+        for row in rows
+        if (n_silent := row.n_asked - row.n - row.n_missing) > 0
+    ]:
+        yield f"Answers to which the scorer of the column gives no score: {listed(silent, 8)}."
+    yield from caveats(runs, found)
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
+
+
+def _missing_percent(row: BoardRow) -> str:
+    return f"{100 * row.n_missing / max(1, row.n + row.n_missing):.1f}%"
+
+
+def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Which runs were made of a part of the items, where no note of early ends says it."""
+    limits = {run.id: run.data["configuration"].get("limit") for run in runs}
+    limited = [f"{row.label} ({limits[row.run]:g})" for row in rows if limits.get(row.run) is not None]
+    if limited:
+        yield f"Asked no more items than --limit says: {listed(limited, 8)}."
 
 
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
@@ -418,12 +467,6 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
             if number := int(np.triu(pairs, 1).sum()):
                 have = counted(number, "pair of models has", "pairs of models have")
                 yield f"On '{one.measure.task}' {have} {what}."
-        if one.measure.value_range is None and (lacking := int(one.failed.sum())):
-            has = counted(lacking, "model has", "models have")
-            yield (
-                f"On '{one.measure.task}' {has} items without a score, and what they could have scored is not known: they "
-                "cannot be separated from any other."
-            )
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
@@ -439,7 +482,7 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
     if odd:
         yield (
             f"Rows are ordered by their scores, each over the items that the model answered; ranks follow from differences on the items "
-            f"that two models both answered, and bound what failed. So order and rank disagree for {listed(odd, 5)}: trust the rank."
+            f"that two models both answered. So order and rank disagree for {listed(odd, 5)}: trust the rank."
         )
 
 

@@ -8,27 +8,43 @@ up to a margin named beforehand is tested by two one-sided tests (TOST) at 5%.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.next_step import NextStep, next_steps
 from evalwright.analysis.pairs import other_questions, pairing_notes
+from evalwright.analysis.robustness import (
+    Robustness,
+    how_to_fill,
+    provisional_reason,
+    robustness_of,
+    verdict_sign,
+)
 from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
-from evalwright.analysis.words import listed
+from evalwright.analysis.words import count, counted, listed, points
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED, MEANS
 from evalwright.metrics.tree import Node
-from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices, paired_of, unpaired_of
+from evalwright.runs.measures import (
+    Matrix,
+    Measure,
+    common_counts,
+    group_notes,
+    matrices,
+    paired_of,
+    unpaired_of,
+)
 from evalwright.runs.reader import Run, check_named_once
-from evalwright.runs.results import MetricResult, TaskResult, unscored
+from evalwright.runs.results import MetricResult, TaskResult, faults_in_words
 from evalwright.runs.scores import hashed
 from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.slices import SliceComparison, compare_slices
@@ -36,6 +52,7 @@ from evalwright.statistics import MacroDifference, PairedComparison, UnpairedCom
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
 from evalwright.statistics.paired import Equivalence
+from evalwright.statistics.pairwise import MissingPolicy
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -71,8 +88,8 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
         return _result(apart, margin, math.nan, f"TOST, {apart.interval_method}", names, bounded)
     part = found.part(common)
     same = equivalence_paired(
-        part.values[0], part.values[1], margin=margin, missing=part.missing[:2], clusters=part.clusters,
-        value_range=found.measure.value_range,
+        part.values[0], part.values[1], margin=margin, missing=part.missing[:2], missing_policy=found.missing_policy,
+        clusters=part.clusters, value_range=found.measure.value_range,
     )  # fmt: skip
     return _result(same, margin, same.p_value, same.method, names, bounded)
 
@@ -123,7 +140,9 @@ class TaskComparison(Plain):
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
     direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
-    other_questions: a clause on ids that stand for other questions in each run, "" where none does. others: by the task's other metrics,
+    other_questions: a clause on ids that stand for other questions in each run, "" where none does. robustness: what missing answers and
+    unsure readings could change, None where the runs share no item. provisional: why the verdict is no final one, "" where it is.
+    next_steps: what could settle it, the cheapest first, where it is open and the only task. others: by the task's other metrics,
     where another number than this one was recorded. sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
@@ -144,6 +163,9 @@ class TaskComparison(Plain):
     equivalence: TaskEquivalence | None
     warnings: tuple[str, ...]
     other_questions: str = ""
+    robustness: Robustness | None = None
+    provisional: str = ""
+    next_steps: tuple[NextStep, ...] = ()
     others: tuple[TaskComparison, ...] = ()
     sentence: str = ""
 
@@ -161,7 +183,8 @@ class Comparison(Shown):
 
     overall: by the tree that both runs have, else every task counts the same; None with a single task, where tasks are measured in
     different units or directions, where one of them is not paired or is missing. groups: the tree's nodes. labels: what the runs are called in sentences. context_gains: of runs that have a
-    task with passages and the same without. conclusion: in words, filled in by `reports.conclusions`.
+    task with passages and the same without. robustness, provisional, next_steps: of the mean over tasks, as of `TaskComparison`; how_to_fill: what
+    to do about missing answers. caveats: what a reader must know before the verdict. conclusion: in words, filled in by `reports.conclusions`.
     """
 
     a: str
@@ -174,11 +197,17 @@ class Comparison(Shown):
     differences: tuple[str, ...]
     context_gains: tuple[ContextGain, ...] = ()
     groups: tuple[GroupDifference, ...] = ()
+    robustness: Robustness | None = None
+    provisional: str = ""
+    next_steps: tuple[NextStep, ...] = ()
+    how_to_fill: str = ""
+    caveats: tuple[str, ...] = ()
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        empty = [name for name in ("context_gains", "groups") if not getattr(self, name)]
+        seldom = ("context_gains", "groups", "robustness", "next_steps", "how_to_fill", "caveats")
+        empty = [name for name in seldom if not getattr(self, name)]
         return plain_fields(self, ("labels", *empty))
 
 
@@ -192,6 +221,7 @@ def compare_runs(
     slices_adjust: Adjustment = "bh",
     equivalent: float | None = None,
     tasks_are: TasksAre = "fixed",
+    missing: MissingPolicy = "scored",
 ) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
 
@@ -201,15 +231,16 @@ def compare_runs(
     slices_adjust: how that is adjusted for how many they are (`multiplicity`).
     equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
     tasks_are: whether the mean over tasks is about these tasks or, at least three being there, about tasks like these.
+    missing: what verdicts rest on, the items that both runs have a score for ("scored") or the worst that the others could be ("worst-case").
     Raises RunError where they are one run, share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """
     check_named_once([a, b])
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
-    matrices = read_matrices([a, b], slices, metric)
+    matrices = read_matrices([a, b], slices, metric, missing)
     tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
     if metric is None:
-        others = other_matrices([a, b], matrices)
+        others = other_matrices([a, b], matrices, missing)
         also = [
             [_compare(a, b, one, names, 0, slices_adjust, None) for one in others[task.task]]
             for task in tasks
@@ -227,12 +258,82 @@ def compare_runs(
         )
         overall = of_node[node.name] if node and node.name in of_node else whole.difference()
         same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
+    if whole is None and len(tasks) == 1:
+        tasks = (replace(tasks[0], next_steps=_steps_of_task(a, b, matrices[0], tasks[0])),)
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
     how = how if paired else "two independent samples of items"
     about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
-    return Comparison(a.id, b.id, names, tasks, overall, same, about, found, gains, groups)
+    robustness, provisional, steps = None, "", tuple[NextStep, ...]()
+    if whole is not None and overall is not None:
+        sign = verdict_sign(overall.low, overall.high)
+        robustness = robustness_of(whole, sign)
+        provisional = provisional_reason(whole, names)
+        if sign == 0 and not (same and same.equivalent):
+            steps = next_steps(
+                whole, (a, b), difference=overall.difference, standard_error=overall.standard_error, n=overall.n,
+                shown=f"{points(abs(overall.difference), True)} points", equivalent=equivalent,
+            )  # fmt: skip
+    return Comparison(
+        a=a.id,
+        b=b.id,
+        labels=names,
+        tasks=tasks,
+        overall=overall,
+        overall_equivalence=same,
+        estimand=about,
+        differences=found,
+        context_gains=gains,
+        groups=groups,
+        robustness=robustness,
+        provisional=provisional,
+        next_steps=steps,
+        how_to_fill=how_to_fill((a, b)),
+        caveats=tuple(caveats([a, b], matrices)),
+    )
+
+
+def _steps_of_task(a: Run, b: Run, found: Matrix, task: TaskComparison) -> tuple[NextStep, ...]:
+    """What could settle the only task, where it is open."""
+    paired, same = task.paired, task.equivalence
+    if paired is None or paired.verdict != "no difference seen" or (same is not None and same.equivalent):
+        return ()
+    size = points(abs(paired.difference), task.bounded)
+    return next_steps(
+        Average((found,)), (a, b), difference=paired.difference, standard_error=paired.standard_error, n=paired.n,
+        shown=f"{size} points" if task.bounded else size, equivalent=None if same is None else same.margin,
+    )  # fmt: skip
+
+
+def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
+    """What a reader must know before any verdict: answers that an older version left out, and judges that read one side only."""
+    for run in runs:
+        if run.n_left_out:
+            yield (
+                f"'{run.id}' was recorded by an earlier version, which left {counted(run.n_left_out, 'answer')} without a score; here "
+                f"they are missing. `evalwright score {run.name}` scores them from the record, without a request."
+            )
+    for one in found:
+        having = [run for run in runs if any(task["name"] == one.measure.task for task in run.data["tasks"])]
+        sides = {run.id: _is_read_by_judge(run, one.measure) for run in having}
+        if len(set(sides.values())) < 2:
+            continue
+        judged = [name for name, is_judged in sides.items() if is_judged]
+        alone = [run for run in having if not sides[run.id]]
+        n_unsure = sum(run.task(one.measure.task).n_unsure for run in alone)
+        yield (
+            f"On '{one.measure.task}' a judge read the unsure answers of {listed(judged)}, but not those of "
+            f"{listed([run.id for run in alone])} ({count(n_unsure)} unsure): part of a difference may be the judge's. Score all "
+            f"alike: {listed([f'`evalwright score {run.name} --judge provider/name`' for run in alone])}."
+        )
+
+
+def _is_read_by_judge(run: Run, measure: Measure) -> bool:
+    """Whether another scorer reads again what the rules of this one are unsure of."""
+    scorers = run.record(measure.task).get("scorers", ())
+    options = [scorer.get("options", {}) for scorer in scorers if scorer["name"] == measure.scorer]
+    return any("unsure" in one or "undecided" in one for one in options)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
@@ -261,11 +362,18 @@ def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, 
     return out
 
 
-def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str | None = None) -> list[Matrix]:
+def read_matrices(
+    runs: Sequence[Run],
+    slices: Sequence[str] = (),
+    metric: str | None = None,
+    missing: MissingPolicy = "scored",
+) -> list[Matrix]:
     """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices."""
+    if missing not in get_args(MissingPolicy):
+        raise ConfigurationError(f"missing must be 'scored' or 'worst-case', not '{missing}'.")
     refuse_shards(runs)
     results = common_results(runs, metric)
-    found = matrices(runs, results, slices)
+    found = [one.with_policy(missing) for one in matrices(runs, results, slices)]
     _check_slices(runs[0], slices, found)
     return found
 
@@ -277,7 +385,9 @@ def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
     return UnknownName("metric", metric, [*labels, *named], f"The runs have: {', '.join(labels) or 'none'}.")
 
 
-def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, list[Matrix]]:
+def other_matrices(
+    runs: Sequence[Run], found: Sequence[Matrix], missing: MissingPolicy = "scored"
+) -> dict[str, list[Matrix]]:
     """By task, the metrics that all runs have beside those of `found`, but for those with the same numbers as one before, and those without an
     interval.
 
@@ -298,7 +408,8 @@ def other_matrices(runs: Sequence[Run], found: Sequence[Matrix]) -> dict[str, li
                 continue
             shown.append(own)
             if len(one.of_items.keys) <= MOST_READ or main.kind in MEANS:
-                out[one.measure.task] += matrices(runs, {one.measure.task: kept}, of_scores=False)
+                more = matrices(runs, {one.measure.task: kept}, of_scores=False)
+                out[one.measure.task] += [other.with_policy(missing) for other in more]
     return out
 
 
@@ -356,6 +467,7 @@ def _compare(
     items = found.of_items
     higher, lower = items.values[0] > items.values[1], items.values[0] < items.values[1]
     paired = paired_of(found) if found.common().any() else None
+    whole = Average((found,))
     return TaskComparison(
         task=measure.task,
         metric=measure.metric,
@@ -374,20 +486,18 @@ def _compare(
         equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
         warnings=tuple(_warnings(a, b, found, paired)),
         other_questions=other_questions(found),
+        robustness=robustness_of(whole, verdict_sign(paired.low, paired.high)) if paired else None,
+        provisional=provisional_reason(whole, names) if paired else "",
     )
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
-    lost = {run.id: _without_score(run.task(found.measure.task)) for run in (a, b)}
-    warnings = [f"'{name}' has items without a score: {why}." for name, why in lost.items() if why]
-    if any(run.task(found.measure.task).n_unsure for run in (a, b)):
+    counts = {run.id: _counts(run.task(found.measure.task)) for run in (a, b)}
+    warnings = [f"'{name}' has {words}." for name, words in counts.items() if words]
+    if found.unbounded.any():
         warnings.append(
-            "A judge can decide what the rules left undecided, from the recorded answers (documentation, 'Undecided answers')."
-        )
-    if found.failed.any() and found.measure.value_range is None:
-        warnings.append(
-            f"'{found.measure.metric}' has no known range, so nothing bounds what the items without a score would have been: there "
-            "is no verdict."
+            f"'{found.measure.metric}' has no known range, so nothing bounds what the missing answers would have scored: in the "
+            "worst case there is no verdict."
         )
     scored = int(np.diag(common_counts(found)).max(initial=0))
     if paired is None:
@@ -406,10 +516,16 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
     return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
 
 
-def _without_score(task: TaskResult) -> str:
-    """Why items have no score; "" where nothing but requests or scorers failed, which the run says, or where all have one."""
-    undecided = f"{task.n_unsure:,} undecided" if task.n_unsure else ""
-    return ", ".join(filter(None, [unscored([task], failed_alone=bool(undecided)), undecided]))
+def _counts(task: TaskResult) -> str:
+    """What a task has besides ordinary answers: "3 missing, 9 unsure, 40 cut before any answer"; "" where there is nothing."""
+    parts = []
+    if task.n_missing:
+        parts.append(f"{counted(task.n_missing, 'missing answer')}")
+    if task.n_unsure:
+        parts.append(f"{counted(task.n_unsure, 'unsure reading')}")
+    if faults := faults_in_words([task]):
+        parts.append(faults)
+    return ", ".join(parts)
 
 
 def _flips(

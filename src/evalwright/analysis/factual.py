@@ -1,12 +1,13 @@
 """The three numbers of a factual run: accuracy of short answers, and how many stress questions were hallucinated or refused.
 
 A stress question rests on something false, so that the right answer is no answer. Refused means that the answer refuses or
-corrects, hallucinated that it names something made up or goes along; what is neither (partial, empty) is in neither share.
+corrects, hallucinated that it names something made up or goes along; what is neither (partial, empty, unreadable) is in neither share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ def _is_stress(task: Mapping[str, Any]) -> bool:
 def factual_shares(run: Run) -> dict[str, Estimate]:
     """The numbers of a run by name, those that it has. Accuracy is the mean over its tasks whose first metric is accuracy.
 
-    A stress answer is one item (its draws' mean), failed ones counted apart. Raises RunError where records cannot be read.
+    A stress answer is one item (its draws' mean) with the label read; missing and unsure ones are counted beside it. Raises RunError
+    where records cannot be read.
     """
     stress = {task["name"] for task in run.data["tasks"] if _is_stress(task)}
     found: dict[str, Estimate] = {}
@@ -58,30 +60,34 @@ def factual_shares(run: Run) -> dict[str, Estimate]:
     elif accuracies:
         found[ACCURACY] = macro_average(accuracies, value_range=UNIT_RANGE)
     labels = _labels(run, stress) if stress else {}
-    if any(each for _, each in labels.values()):
+    if any(each for _, each, _ in labels.values()):
         found |= {name: _share(labels, classes) for name, classes in CLASSES.items()}
     return found
 
 
-Labels = Mapping[tuple[str, str], tuple[str, Sequence[str]]]
-"""(task, id) -> cluster and the labels of its draws; none where all failed."""
+Labels = Mapping[tuple[str, str], tuple[str, Sequence[str], Sequence[str]]]
+"""(task, id) -> cluster, the labels of its draws (none where all are missing), and why readings are unsure."""
 
 
 def _labels(run: Run, tasks: set[str]) -> Labels:
-    out: dict[tuple[str, str], tuple[str, list[str]]] = {}
+    out: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
     for row in run.rows():
         if row["task"] in tasks:
-            _, labels = out.setdefault((row["task"], row["id"]), (row.get("cluster", ""), []))
+            _, labels, unsure = out.setdefault((row["task"], row["id"]), (row.get("cluster", ""), [], []))
             if (score := row["scores"].get(STRESS)) is not None:
                 labels.append(str(score.get("label", "")))
+                unsure += [reason] if (reason := score.get("unsure")) else []
     return out
 
 
 def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
     scored = {key: one for key, one in labels.items() if one[1]}
-    values = np.array([sum(label in classes for label in each) / len(each) for _, each in scored.values()])
-    codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _) in scored.items()]
-    return compute("accuracy", Column(values, {}, np.array(codes, np.int64), len(labels) - len(scored)))
+    values = np.array([sum(label in classes for label in each) / len(each) for _, each, _ in scored.values()])
+    codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _, _) in scored.items()]
+    column = Column(values, {}, np.array(codes, np.int64), len(labels) - len(scored))
+    return replace(
+        compute("accuracy", column), n_unsure=sum(bool(unsure) for _, _, unsure in scored.values())
+    )
 
 
 def hardware_of(run: Run) -> str:

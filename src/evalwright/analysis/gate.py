@@ -17,8 +17,9 @@ rule, and the sentence of each outcome says which:
   leave the margin out. A gate that is too small lets nothing pass.
 
 Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni). To pass the other way every
-single one must be ruled out, which needs no correction. What failed or was left undecided may have scored anything: a rule is shown
-or ruled out only whatever it was. What cannot be judged (nothing was scored) fails both ways.
+single one must be ruled out, which needs no correction. Missing answers are left out, as in the comparison, and a difference is shown as
+there: A - B. Where too many are missing the verdict is provisional, and then nothing is ruled out. What cannot be judged (nothing was
+scored) fails both ways. A rule that passes says the smallest difference that it would have caught, four times out of five.
 """
 
 from __future__ import annotations
@@ -31,17 +32,22 @@ from typing import Any, Literal, cast
 
 from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import other_questions
+from evalwright.analysis.robustness import provisional_reason
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
-from evalwright.analysis.words import counted, listed, points
+from evalwright.analysis.words import counted, listed, plural, points
+from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, unpaired_of
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, unscored
+from evalwright.runs.results import MetricResult
 from evalwright.runs.simulations import refuse_shards
+from evalwright.statistics import smallest_visible_difference
 from evalwright.statistics.macro import TasksAre
+from evalwright.statistics.pairwise import MissingPolicy
+from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
 Unit = Literal["", "points", "%"]
@@ -54,6 +60,7 @@ FORMS = (
     "n_missing is above X",
 )
 N_MISSING = "n_missing"
+OLD_N_MISSING = "n_failed"
 OVERALL = "overall"
 TREE = "tree."
 
@@ -79,8 +86,8 @@ class GateRule:
     unit: Unit
 
     @property
-    def counts_failures(self) -> bool:
-        """Whether it is of failed items, and of no score."""
+    def counts_missing(self) -> bool:
+        """Whether it is of missing answers, and of no score."""
         return self.what.rpartition(".")[2] == N_MISSING
 
 
@@ -95,10 +102,19 @@ def parse_gate_rule(text: str) -> GateRule:
             verb = cast(Verb, found["verb"].lower())
             if not math.isfinite(amount) or (amount < 0 and verb in ("drops", "rises", "changes")):
                 raise ConfigurationError(f"The rule '{text}' needs a number of 0 or more after 'than'.")
-            return GateRule(text.strip(), found["what"], verb, amount, unit)
+            return GateRule(text.strip(), _current_name(found["what"]), verb, amount, unit)
     raise ConfigurationError(
         f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example: --fail-if \"{EXAMPLE}\"."
     )
+
+
+def _current_name(what: str) -> str:
+    """What a rule is about, with the old name of missing answers replaced."""
+    task, dot, label = what.rpartition(".")
+    if label != OLD_N_MISSING:
+        return what
+    warn_old_name(OLD_N_MISSING, N_MISSING, "The count in a gate rule")
+    return f"{task}{dot}{N_MISSING}"
 
 
 def level_of(rule: GateRule, *, bounded: bool) -> float:
@@ -122,7 +138,11 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by; if not, it failed."""
+    """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by; if not, it failed.
+
+    provisional: why its numbers are no final ones, "" where they are. smallest_caught: of a rule that passed, the smallest true
+    difference that would have made it fail with a probability of 80%; None of rules about one run.
+    """
 
     rule: str
     task: str
@@ -130,6 +150,8 @@ class RuleResult:
     failed: bool
     judged: bool
     sentence: str
+    provisional: str = ""
+    smallest_caught: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +184,7 @@ class Gate(Plain):
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or failures."""
+    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or missing answers."""
 
     rule: GateRule
     task: str
@@ -178,9 +200,10 @@ def judge(
     mode: Mode = "shown",
     families: int = 1,
     tasks_are: TasksAre = "fixed",
+    missing: MissingPolicy = "scored",
 ) -> Gate:
     """Judge run B against run A, the reference. families: how many such gates share the 5% (runs held against one A).
-    tasks_are: of rules over all tasks, as of `compare_runs`.
+    tasks_are: of rules over all tasks, as of `compare_runs`; missing: likewise.
 
     Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
     """
@@ -192,16 +215,16 @@ def judge(
     cache: dict[str | None, list[Matrix]] = {}
     outcomes = []
     for target in targets:
-        if target.rule.counts_failures:
-            outcomes.append(_failures(b, target))
+        if target.rule.counts_missing:
+            outcomes.append(_count_rule(b, target))
         elif target.rule.verb in ("below", "above"):
-            outcomes.append(_threshold(b, target, mode))
+            outcomes.append(_threshold(b, target, mode, missing))
         else:
             metric = target.results[0].label if target.task else None
             if metric not in cache:
-                cache[metric] = read_matrices([a, b], metric=metric)
+                cache[metric] = read_matrices([a, b], metric=metric, missing=missing)
             shared = tests if mode == "shown" else 1
-            outcomes.append(_difference(target, cache[metric], mode, shared, tasks_are))
+            outcomes.append(_difference((a, b), target, cache[metric], mode, shared, tasks_are))
     return Gate(a.id, b.id, mode, tuple(outcomes))
 
 
@@ -232,7 +255,7 @@ def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
 
 def _check(rule: GateRule, mode: Mode) -> None:
     absolute = rule.verb in ("above", "below")
-    if rule.counts_failures and not absolute:
+    if rule.counts_missing and not absolute:
         raise ConfigurationError(f"The rule '{rule.text}' is of a count. Write '{rule.what} is above X'.")
     if (rule.what == OVERALL or rule.what.startswith(TREE)) and absolute:
         raise ConfigurationError(
@@ -245,37 +268,48 @@ def _check(rule: GateRule, mode: Mode) -> None:
         )
 
 
-def _failures(b: Run, target: _Target) -> RuleResult:
+def _count_rule(b: Run, target: _Target) -> RuleResult:
     rule, task = target.rule, target.task
-    count = b.task(task).n_missing if task else b.n_missing
-    why = unscored([b.task(task)] if task else b.tasks)
-    failed = count > rule.amount if rule.verb == "above" else count < rule.amount
-    text = f"{counted(count, 'item')} of {b.id} failed{f' ({why})' if why else ''}; the limit is {rule.amount:g}."
+    n_missing = b.task(task).n_missing if task else b.n_missing
+    failed = n_missing > rule.amount if rule.verb == "above" else n_missing < rule.amount
+    text = f"{counted(n_missing, 'answer')} of {b.id} {plural(n_missing, 'is', 'are')} missing; the limit is {rule.amount:g}."
     return RuleResult(rule.text, task, N_MISSING, failed, True, f"{task}: {text}" if task else text)
 
 
-def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
+def _threshold(b: Run, target: _Target, mode: Mode, missing: MissingPolicy) -> RuleResult:
+    """is below, is above: by the interval of B's score alone."""
     rule, result = target.rule, target.results[1]
     bounded, found = result.kind in BOUNDED, result.estimate
     limit = level_of(rule, bounded=bounded)
-    ends = (found.low, found.high) if not found.n_missing else found.bounds or (math.nan, math.nan)
+    ends = found.low, found.high
+    if missing == "worst-case" and found.n_missing:
+        ends = found.bounds or (math.nan, math.nan)
     if any(map(math.isnan, (found.value, *ends))):
-        return _not_judged(target, result.label, found.n_missing)
-    # Shown is what the whole interval shows, ruled out what no part of it allows; both whatever failed.
+        return _not_judged(target, result.label)
+    provisional = _provisional_score(b, target.task)
+    # Shown is what the whole interval shows, ruled out what no part of it allows.
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
+    verdict = _verdict(failed, mode)
+    if provisional and mode == "not-ruled-out" and not failed:
+        failed, verdict = True, NOT_FINAL
     value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]{_whatever(found.n_missing)}; that it is {rule.verb} {shown} "
-        f"{_verdict(failed, mode)} (one-sided {50 + 50 * found.level:g}%)."
+        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}]; that it is {rule.verb} {shown} "
+        f"{verdict} (one-sided {50 + 50 * found.level:g}%).{_provisional_text(provisional)}"
     )
-    return RuleResult(rule.text, target.task, result.label, failed, True, text)
+    return RuleResult(rule.text, target.task, result.label, failed, True, text, provisional)
 
 
 def _difference(
-    target: _Target, found: Sequence[Matrix], mode: Mode, tests: int, tasks_are: TasksAre
+    runs: tuple[Run, Run],
+    target: _Target,
+    found: Sequence[Matrix],
+    mode: Mode,
+    tests: int,
+    tasks_are: TasksAre,
 ) -> RuleResult:
-    """Drops, rises, changes and differs: by the interval of B - A."""
+    """Drops, rises, changes and differs: by the interval of A - B, which is what the comparison shows; a drop is above 0."""
     rule, task = target.rule, target.task
     if task:
         found = [one for one in found if one.measure.task == task]
@@ -291,56 +325,101 @@ def _difference(
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
-    gap, low, high, reference, how = _interval(whole, level)
-    if any(map(math.isnan, (gap, low, high))):
+    gap = _gap(whole, level)
+    if any(map(math.isnan, (gap.difference, gap.low, gap.high))):
         why = "; ".join(why for one in found for why in one.problems)
-        return _not_judged(target, label, sum(int(one.of_items.missing.sum()) for one in found), why)
+        if not why and any(one.unbounded.any() for one in found):
+            why = "what the missing answers would have scored has no known range"
+        return _not_judged(target, label, why)
     of_reference = rule.unit == "%"  # A's score
-    margin = rule.amount / 100 * abs(reference) if of_reference else level_of(rule, bounded=bounded)
+    margin = rule.amount / 100 * abs(gap.reference) if of_reference else level_of(rule, bounded=bounded)
     if mode == "shown":
-        drop, rise = high < -margin, low > margin
+        drop, rise = gap.low > margin, gap.high < -margin
     else:
-        drop, rise = low <= -margin, high >= margin
+        drop, rise = gap.high >= margin, gap.low <= -margin
     failed = {"drops": drop, "rises": rise}.get(rule.verb, drop or rise)
-    shown, *ends = (_number(x, bounded, signed=True) for x in (gap, low, high))
+    provisional = provisional_reason(whole, (runs[0].id, runs[1].id))
+    verdict = _verdict(failed, mode)
+    if provisional and mode == "not-ruled-out" and not failed:
+        failed, verdict = True, NOT_FINAL
+    caught = None if failed else _smallest_caught(gap, margin, mode, bounded)
+    shown, *ends = (_number(x, bounded, signed=True) for x in (gap.difference, gap.low, gap.high))
     beyond = "" if rule.verb == "differs" else f" by more than {_number(margin, bounded)}"
     sure = f"two-sided {100 * level:.4g}%" if two_sided else f"one-sided {50 + 50 * level:.4g}%"
     shared = f", Bonferroni over {tests} tests" if tests > 1 else ""
     text = (
-        f"B - A in {label} is {shown} [{', '.join(ends)}] ({how}); that it {rule.verb}{beyond} {_verdict(failed, mode)} "
-        f"({sure}{shared})."
+        f"A - B in {label} is {shown} [{', '.join(ends)}] ({gap.how}); that B {rule.verb}{beyond} {verdict} "
+        f"({sure}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
-    return RuleResult(rule.text, task, label, failed, True, f"{task}: {text}" if task else text)
+    return RuleResult(
+        rule.text, task, label, failed, True, f"{task}: {text}" if task else text, provisional, caught
+    )
 
 
-def _interval(whole: Average, level: float) -> tuple[float, float, float, float, str]:
-    """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """A - B with its interval, A's mean, the smallest difference that its test shows with a power of 80%, and how it was compared."""
+
+    difference: float
+    low: float
+    high: float
+    reference: float
+    visible: float
+    how: str
+
+
+def _gap(whole: Average, level: float) -> _Gap:
+    """Paired where items are shared; over several matrices their mean."""
     found = whole.samples
     if len(found) == 1 and not found[0].common().any():
-        apart = unpaired_of(found[0], rows=(1, 0), level=level)
+        apart = unpaired_of(found[0], level=level)
         why = f" as {clause}" if (clause := other_questions(found[0])) else ""
-        how = f"unpaired{why}, n = {apart.n_b:,} and {apart.n_a:,}"
-        how += _whatever(apart.n_missing_a + apart.n_missing_b, ",")
-        return apart.difference, apart.low, apart.high, apart.mean_b, how
-    parts = whole.parts((1, 0), level)
-    left = _whatever(sum(part.n_missing for part in parts), ",")
+        how = f"unpaired{why}, n = {apart.n_a:,} and {apart.n_b:,}"
+        how += _missing_text(apart.n_missing_a + apart.n_missing_b)
+        visible = math.nan
+        if apart.standard_error:
+            visible = float(smallest_visible_difference(1, apart.standard_error**2, level=level))
+        return _Gap(apart.difference, apart.low, apart.high, apart.mean_a, visible, how)
+    parts = whole.parts(level=level)
+    more = _missing_text(sum(part.n_missing for part in parts))
     for one in found:
         if clause := other_questions(one):
-            left += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
+            more += f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
     weights = whole.weights or [1 / len(parts)] * len(parts)
-    reference = sum(weight * part.mean_b for weight, part in zip(weights, parts, strict=True))
+    reference = sum(weight * part.mean_a for weight, part in zip(weights, parts, strict=True))
     if len(parts) == 1:
         only = parts[0]
-        return only.difference, only.low, only.high, reference, f"paired, n = {only.n:,}{left}"
-    made = whole.difference((1, 0), level)
-    how = f"{whole.words}, n = {made.n:,}{left}"
-    return made.difference, made.low, made.high, reference, how
+        how = f"paired, n = {only.n:,}{more}"
+        return _Gap(only.difference, only.low, only.high, reference, only.smallest_visible_difference, how)
+    made = whole.difference(level=level)
+    how = f"{whole.words}, n = {made.n:,}{more}"
+    return _Gap(made.difference, made.low, made.high, reference, made.smallest_visible_difference, how)
 
 
-def _whatever(n_missing: int, comma: str = "") -> str:
-    return (
-        f"{comma} whatever {counted(n_missing, 'item')} without a score would have been" if n_missing else ""
-    )
+def _smallest_caught(gap: _Gap, margin: float, mode: Mode, bounded: bool) -> float | None:
+    """The smallest true difference that would have failed a rule that passed; None where that is not known, or none would have.
+
+    "shown" fails once the interval lies beyond the margin: four times out of five for a difference beyond it by what the test detects.
+    "not-ruled-out" passes a difference of the margin itself at most one time in twenty.
+    """
+    if mode == "not-ruled-out":
+        return margin
+    caught = margin + gap.visible
+    return caught if math.isfinite(caught) and not (bounded and caught >= 1) else None
+
+
+def _caught_text(rule: GateRule, caught: float | None, bounded: bool) -> str:
+    if caught is None:
+        return ""
+    what = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
+    return f" The smallest {what} that this gate would have caught is {_number(caught, bounded)}."
+
+
+def _missing_text(n_missing: int) -> str:
+    return f", {n_missing:,} missing" if n_missing else ""
+
+
+NOT_FINAL = "is ruled out only provisionally, which does not pass"
 
 
 def _verdict(failed: bool, mode: Mode) -> str:
@@ -348,12 +427,24 @@ def _verdict(failed: bool, mode: Mode) -> str:
     return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
-def _not_judged(target: _Target, label: str, n_missing: int = 0, why: str = "") -> RuleResult:
+def _provisional_text(reason: str) -> str:
+    return f" Provisional: {reason}" if reason else ""
+
+
+def _provisional_score(run: Run, task: str) -> str:
+    """Why a run's own score is provisional: too many answers are missing."""
+    result = run.task(task)
+    share = result.n_missing / result.n_samples if result.n_samples else 0.0
+    if share <= MAX_MISSING_SHARE:
+        return ""
+    return (
+        f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%)."
+    )
+
+
+def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:
     rule = target.rule.text
-    why = why or "too few items have a score"
-    if n_missing:
-        why = f"{counted(n_missing, 'item')} without a score could have scored anything, or {why}"
-    text = f"{target.task or label}: '{rule}' cannot be judged: {why}. It counts as failed."
+    text = f"{target.task or label}: '{rule}' cannot be judged: {why or 'too few items have a score'}. It counts as failed."
     return RuleResult(rule, target.task, label, True, False, text)
 
 

@@ -1,8 +1,7 @@
 """How several runs stand to each other: all pairs at once, ranks as sets, and letters for those that cannot be told apart.
 
-All pairs share one resample, so that all intervals hold together; on one task a pair without common items is compared as two
-independent samples (`all_differences`; over several tasks `simultaneous_macro`, which leaves such a pair open). A pair is
-sure where its simultaneous interval leaves 0 out, whatever items without a score would have scored.
+A pair differs significantly where Holm's adjusted p-value, over all pairs, is below 5%; on one task a pair without common items is
+compared as two independent samples (`all_differences`; over several tasks `all_macro_differences`, which leaves such a pair open).
 """
 
 from __future__ import annotations
@@ -19,15 +18,14 @@ from evalwright.analysis.trees import shared_range
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts, common_units
 from evalwright.statistics import (
-    SimultaneousDifferences,
+    AllDifferences,
     all_differences,
-    holm,
     rank_sets,
     smallest_visible_difference,
 )
 from evalwright.statistics.macro import TasksAre
-from evalwright.statistics.simultaneous_macro import simultaneous_macro
-from evalwright.statistics.task_sample import simultaneous_sampled
+from evalwright.statistics.many_models_macro import all_macro_differences
+from evalwright.statistics.task_sample import all_sampled_differences
 
 PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 
@@ -39,7 +37,8 @@ MOST_LETTERS = 26
 class Pair(Plain):
     """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible: the smallest difference
     that this pair would have shown with a power of 80%, nan where that is not known. n_missing: items without a score from one of
-    them or both, which [low, high], p and the verdict allow for; [scored_low, scored_high]: on the n scored ones alone."""
+    them or both. [low, high]: at `level`, the one at which Holm tested the pair, so that it agrees with the verdict. provisional: why the
+    verdict is no final one, "" where it is."""
 
     a: int
     b: int
@@ -53,8 +52,8 @@ class Pair(Plain):
     units: int
     verdict: PairVerdict
     n_missing: int = 0
-    scored_low: float = math.nan
-    scored_high: float = math.nan
+    level: float = math.nan
+    provisional: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Ranking:
     would be too many.
     """
 
-    differences: SimultaneousDifferences
+    differences: AllDifferences
     span: float
     lower_is_better: bool
     ranks: tuple[tuple[int, int], ...]
@@ -73,11 +72,10 @@ class Ranking:
     letters: tuple[str, ...]
 
     def level_of_a_pair(self, baseline: int | None) -> float:
-        """The level that each single interval stands for: of the largest deviation, or (baseline) Bonferroni's."""
-        if baseline is not None:
-            return 1 - (1 - self.differences.level) / max(1, len(self.differences.difference) - 1)
-        largest = math.erf(self.differences.critical / math.sqrt(2))
-        return min(max(largest, self.differences.level), 1 - 1e-12)
+        """The strictest level at which a pair is tested (Bonferroni), which planning counts with."""
+        models = len(self.differences.difference)
+        pairs = models * (models - 1) // 2 if baseline is None else models - 1
+        return 1 - (1 - self.differences.level) / max(1, pairs)
 
     def pairs(self, baseline: int | None = None, family: int = 1) -> tuple[Pair, ...]:
         """All pairs, or every other run less the baseline. family: by how many such families p is multiplied.
@@ -88,13 +86,13 @@ class Ranking:
         runs = range(len(found.difference))
         if baseline is None:
             places = list(combinations(runs, 2))
-            low, high = found.low, found.high
+            low, high, pair_level = found.low, found.high, found.pair_level
             adjusted = [float(found.p_adjusted[place]) for place in places]
         else:
             places = [(other, baseline) for other in runs if other != baseline]
             # The family of the baseline's questions: its own row, seen from the other side.
-            low, high = -found.own_high.T, -found.own_low.T
-            adjusted = [float(p) for p in holm([found.p_value[place] for place in places])]
+            low, high, pair_level = -found.own_high.T, -found.own_low.T, found.own_level.T
+            adjusted = [float(found.own_p_adjusted[baseline, other]) for other, _ in places]
         return tuple(
             Pair(
                 a=place[0],
@@ -109,9 +107,7 @@ class Ranking:
                 units=int(found.units[place]),
                 verdict=_verdict(float(low[place]), float(high[place]), self.lower_is_better),
                 n_missing=int(found.n_missing[place]),
-                # Those of all pairs are a little wider than a baseline's own.
-                scored_low=float(max(found.scored_low[place], low[place])),
-                scored_high=float(min(found.scored_high[place], high[place])),
+                level=float(pair_level[place]),
             )
             for place, p in zip(places, adjusted, strict=True)
         )
@@ -131,7 +127,6 @@ def rank(
     *,
     weights: Sequence[float] | None = None,
     level: float = 0.95,
-    draws: int = 2000,
     tasks_are: TasksAre = "fixed",
 ) -> Ranking:
     """How the runs of some matrices stand, over all of these tasks. weights: by default each the same; tasks_are: as of `Average`.
@@ -142,18 +137,21 @@ def rank(
     if len(found) == 1:
         one = found[0]
         differences = all_differences(
-            one.values, one.clusters, missing=one.missing, level=level, value_range=span, draws=draws
-        )
+            one.values, one.clusters, missing=one.missing, missing_policy=one.missing_policy, level=level,
+            value_range=span,
+        )  # fmt: skip
     else:
-        parts, missing = [(one.values, one.units) for one in found], [one.missing for one in found]
+        parts = [(one.values, one.units) for one in found]
+        settings: dict[str, Any] = {
+            "missing": [one.missing for one in found],
+            "missing_policy": found[0].missing_policy,
+            "level": level,
+            "value_range": span,
+        }
         if tasks_are == "sample":
-            differences = simultaneous_sampled(
-                parts, missing=missing, level=level, value_range=span, draws=draws
-            )
+            differences = all_sampled_differences(parts, **settings)
         else:
-            differences = simultaneous_macro(
-                parts, missing=missing, weights=weights, level=level, value_range=span, draws=draws
-            )
+            differences = all_macro_differences(parts, weights=weights, **settings)
     differences = _of_groups(differences, [one for one in found if one.scores is not None])
     less = found[0].measure.lower_is_better
     sets = [
@@ -166,13 +164,13 @@ def rank(
     return Ranking(differences, width, less, ranks, own, _letters(differences, less))
 
 
-def _of_groups(differences: SimultaneousDifferences, found: Sequence[Matrix]) -> SimultaneousDifferences:
-    """What rests on groups of items: pairs count items, and where some failed nothing bounds what the metric would have been."""
+def _of_groups(differences: AllDifferences, found: Sequence[Matrix]) -> AllDifferences:
+    """What rests on groups of items: pairs count items, and the worst case of missing answers has no bounds."""
     if not found:
         return differences
-    failed = np.logical_or.reduce([one.failed for one in found])
-    lost = failed[:, None] | failed
-    names = ("low", "high", "own_low", "own_high", "p_value", "p_adjusted")
+    unbounded = np.logical_or.reduce([one.unbounded for one in found])
+    lost = unbounded[:, None] | unbounded
+    names = ("low", "high", "own_low", "own_high", "p_value", "p_adjusted", "own_p_adjusted")
     unknown: dict[str, Any] = {name: np.where(lost, np.nan, getattr(differences, name)) for name in names}
     grouped = [common_counts(one) - common_units(one) for one in found]
     return replace(differences, n=differences.n + sum(grouped), **unknown)
@@ -186,23 +184,23 @@ def _verdict(low: float, high: float, less: bool) -> PairVerdict:
     return "no difference seen"
 
 
-def _visible(found: SimultaneousDifferences, place: tuple[int, int], level: float, span: float) -> float:
-    """The smallest visible difference of a standard error, whatever is missing; nan where the differences show no spread."""
+def _visible(found: AllDifferences, place: tuple[int, int], level: float, span: float) -> float:
+    """The smallest visible difference of a standard error; nan where the differences show no spread."""
     error, lost = float(found.standard_error[place]), int(found.n_missing[place])
     if not error > 0:
         return math.nan
     seen = float(smallest_visible_difference(1, error * error, level=level))
-    if not lost:
+    if not lost or found.missing_policy == "scored":
         return seen
     # n d less the whole range for each missing item must be visible on all.
     more = lost / max(1, int(found.n[place]))
     return min(span, seen * (1 + more) + more * span)
 
 
-def _letters(found: SimultaneousDifferences, less: bool) -> tuple[str, ...]:
+def _letters(found: AllDifferences, less: bool) -> tuple[str, ...]:
     """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both of it."""
     runs = len(found.difference)
-    sure = (found.low > 0) | (found.high < 0)
+    sure = found.differs
     compared = [not np.isnan(row).all() for row in found.low]
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:

@@ -99,7 +99,7 @@ def make_ratings(
 def _side_by_side(
     task: str, runs: Sequence[Run], results: Sequence[MetricResult | None]
 ) -> tuple[Scored, NDArray[np.bool_]]:
-    """All runs' scores on the items of a task, nan also for a run that lacks it; and which failed or are undecided."""
+    """All runs' scores on the items of a task, nan also for a run that lacks it; and which are missing."""
     there = [(row, run, shown) for row, (run, shown) in enumerate(zip(runs, results, strict=True)) if shown]
     scores = [item_scores(run, {task: shown.scorer})[task] for _, run, shown in there]
     one = make_matrix(task, [shown for *_, shown in there], scores)
@@ -137,4 +137,4 @@ def _notes(made: Fitted, node: Node | None, lacking: Sequence[str], failed: int)
     if lacking:
         yield f"The tree lacks {listed(lacking, 5)}, so the ratings do not count it."
     if failed:
-        yield f"Items without a score ({count(failed)}) are compared with nothing."
+        yield f"Missing answers ({count(failed)}) are compared with nothing."

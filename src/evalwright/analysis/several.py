@@ -1,4 +1,4 @@
-"""Three or more runs compared: all pairs, or every other against a baseline, with simultaneous error control.
+"""Three or more runs compared: all pairs, or every other against a baseline, with the error of all of them controlled (Holm).
 
 The tables of several tasks share their error too: each is made at a level that holds them together (Bonferroni), and its
 adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise with Holm; else
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.comparison import estimand, other_matrices, read_matrices
+from evalwright.analysis.comparison import caveats, estimand, other_matrices, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
+from evalwright.analysis.robustness import how_to_fill, provisional_reason
 from evalwright.analysis.trees import Average, average_of, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError, UnknownName
@@ -31,13 +32,11 @@ from evalwright.runs.slices import adjustment_text, agreeing
 from evalwright.statistics import Estimate
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment, adjusted_p_values, interval_level
+from evalwright.statistics.pairwise import MissingPolicy
 
 _SHARE = 0.05
 MOST_EXACT = 300
-"""Pairs for which the smallest visible difference is worked out one by one; past that from their standard errors."""
-
-_MORE_DRAWS = 10_000
-"""Where many families share 5%, the critical values lie further out and need more draws."""
+"""Pairs for which the smallest visible difference, and whether they are provisional, are worked out one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,8 @@ class SeveralComparison(Shown, Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
     others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.
-    differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
+    differences: what was made otherwise than in the first run (or the baseline), by run. how_to_fill: what to do about missing answers.
+    caveats: what a reader must know before the verdicts. conclusion: in words, filled in by
     `reports.conclusions`.
     """
 
@@ -82,6 +82,8 @@ class SeveralComparison(Shown, Plain):
     warnings: tuple[str, ...]
     other_questions: tuple[str, ...]
     differences: dict[str, tuple[str, ...]]
+    how_to_fill: str = ""
+    caveats: tuple[str, ...] = ()
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,12 +100,13 @@ def compare_several(
     slices_adjust: Adjustment = "bh",
     metric: str | None = None,
     tasks_are: TasksAre = "fixed",
+    missing: MissingPolicy = "scored",
 ) -> SeveralComparison:
     """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
 
     metric: compare by this one, a label or TASK.LABEL, and by no other.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust, tasks_are:
+    baseline: one of the runs; then every other is compared with it, else all pairs are. slices, slices_adjust, tasks_are, missing:
     as of `compare_runs`. Raises RunError for fewer than two
     runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
     """
@@ -116,13 +119,13 @@ def compare_several(
         if baseline.folder.resolve() not in folders:
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
-    found = read_matrices(runs, slices, metric)
-    also = [] if metric else [one for own in other_matrices(runs, found).values() for one in own]
+    found = read_matrices(runs, slices, metric, missing)
+    also = [] if metric else [one for own in other_matrices(runs, found, missing).values() for one in own]
     node = overall_node(runs, [one.measure.task for one in found])
     many = node or len(found) > 1 or tasks_are == "sample"
     whole = average_of(found, node, tasks_are) if many else None
     labels = tuple(called(runs))
-    tables = tuple(_table(Average((one,)), place, len(found), "tasks") for one in found)
+    tables = tuple(_table(Average((one,)), place, len(found), "tasks", labels) for one in found)
     against = "of each pair" if place is None else "of each run from the baseline"
     how = "each pair on the items that both answered"
     first = runs[place or 0]
@@ -131,24 +134,30 @@ def compare_several(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=_table(whole, place, 1, "", name="overall") if whole else None,
+        overall=_table(whole, place, 1, "", labels, name="overall") if whole else None,
         tasks=tables,
-        others=tuple(_table(Average((one,)), place, 1, "") for one in also),
+        others=tuple(_table(Average((one,)), place, 1, "", labels) for one in also),
         slices=tuple(
-            table for key in slices for one in found for table in _slices(one, key, place, slices_adjust)
+            table
+            for key in slices
+            for one in found
+            for table in _slices(one, key, place, slices_adjust, labels)
         ),
         estimand=estimand(found, f"the mean difference {against}", how, node, tasks_are),
         warnings=tuple(_warnings(found, tables, labels, place, node if whole else None)),
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
+        how_to_fill=how_to_fill(runs),
+        caveats=tuple(caveats(runs, found)),
     )
 
 
-def _table(found: Average, baseline: int | None, families: int, of: str, *, name: str = "") -> PairTable:
-    """name: of a slice, "overall" of the average over tasks."""
+def _table(
+    found: Average, baseline: int | None, families: int, of: str, labels: Sequence[str], *, name: str = ""
+) -> PairTable:
+    """labels: of the runs; name: of a slice, "overall" of the average over tasks."""
     level = 1 - _SHARE / families
-    draws = 2000 if families == 1 else _MORE_DRAWS
-    made = rank(found.samples, weights=found.weights, level=level, draws=draws, tasks_are=found.tasks_are)
+    made = rank(found.samples, weights=found.weights, level=level, tasks_are=found.tasks_are)
     measure = found.samples[0].measure
     whole = name == "overall"
     pairs = made.pairs(baseline, families)
@@ -158,6 +167,15 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
             replace(pair, visible=found.difference((pair.a, pair.b), pair_level).smallest_visible_difference)
             if pair.n
             else pair  # two independent samples
+            for pair in pairs
+        )
+        pairs = tuple(
+            replace(
+                pair,
+                provisional=provisional_reason(found, (labels[pair.a], labels[pair.b]), (pair.a, pair.b)),
+            )
+            if pair.n_missing
+            else pair
             for pair in pairs
         )
     sampled = ", for tasks like these" if found.tasks_are == "sample" else ""
@@ -175,7 +193,7 @@ def _table(found: Average, baseline: int | None, families: int, of: str, *, name
         ranks=made.ranks if baseline is None else (),
         letters=made.letters if baseline is None else (),
         level=level,
-        correction=f"simultaneous for {against}{more}, 95%{sampled}",
+        correction=f"Holm-adjusted for {against}{more}, 95%{sampled}",
         method=made.differences.method,
     )
 
@@ -186,7 +204,9 @@ def _mean_words(found: Average) -> str:
     return found.words if found.weights else "mean over tasks"
 
 
-def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> list[PairTable]:
+def _slices(
+    found: Matrix, key: str, baseline: int | None, how: Adjustment, labels: Sequence[str]
+) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
         return []
@@ -194,7 +214,8 @@ def _slices(found: Matrix, key: str, baseline: int | None, how: Adjustment) -> l
     values = f"values of '{key}'"
     families, of = (len(used), values) if how == "holm" else (1, "")
     tables = [
-        _table(Average((one,)), baseline, families, of, name=f"{key}: {name}") for name, one in used.items()
+        _table(Average((one,)), baseline, families, of, labels, name=f"{key}: {name}")
+        for name, one in used.items()
     ]
     if how == "holm":
         return tables

@@ -49,6 +49,14 @@ if TYPE_CHECKING:
 )
 @option("--equivalent", "MARGIN", "Test whether two runs are the same up to this margin (TOST).", type=float)
 @TASKS_ARE
+@option(
+    "--missing",
+    "",
+    "What verdicts rest on: the items that both runs have a score for, or the worst that the missing answers could be.",
+    type=click.Choice(["scored", "worst-case"]),
+    default="scored",
+    show_default=True,
+)
 @several(
     "--fail-if rules", "RULE", 'End with 1 if this holds of B against A: "accuracy drops by more than 0.02".'
 )
@@ -93,9 +101,11 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     compared = opened(*runs)
     baseline = opened(given["baseline"])[0] if given["baseline"] else None
-    settings = {key: given[key] for key in ("metric", "slices", "slices_adjust", "equivalent", "tasks_are")}
+    settings = {
+        key: given[key] for key in ("metric", "slices", "slices_adjust", "equivalent", "tasks_are", "missing")
+    }
     comparison = compare_runs(*compared, baseline=baseline, most_flips=given["flips"], **settings)
-    gates = _gates(compared, baseline, rules, given["mode"], given["tasks_are"])
+    gates = _gates(compared, baseline, rules, given["mode"], given["tasks_are"], given["missing"])
     for run in compared:
         run.verify()  # of large runs the scores were read from the arrays beside the samples
     data = comparison.as_dict()
@@ -128,7 +138,7 @@ def _gains(run: Run, as_json: bool) -> bool:
 
 
 def _gates(
-    compared: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any
+    compared: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any, tasks_are: Any, missing: Any
 ) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
@@ -139,6 +149,6 @@ def _gates(
     place = next(i for i, run in enumerate(compared) if run.folder.resolve() == reference.folder.resolve())
     others = [run for i, run in enumerate(compared) if i != place]
     return [
-        judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are)
+        judge(reference, other, rules, mode=mode, families=len(others), tasks_are=tasks_are, missing=missing)
         for other in others
     ]

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     "--batch", "Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop."
 )
 @option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
-@flag("--resend-empty", "Send requests again whose replies were empty, and paid, before.")
+@flag("--resend-empty", "Send requests again that were paid before and got no answer.")
 @several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
 @options.dialect_options
 @options.SANDBOX
@@ -120,7 +120,7 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
-    from evalwright.reports.endings import unscored_sentences
+    from evalwright.reports.endings import judge_failed_throughout, remarks, unscored_sentences
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
@@ -147,7 +147,10 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(given["as_json"], data, *shown)
-    return conclude(_spent(runs), unscored_sentences(runs), *told.faults)
+    for remark in remarks(runs):
+        say(remark)
+    code = conclude(_spent(runs), unscored_sentences(runs), *told.faults)
+    return 1 if judge_failed_throughout(runs) else code
 
 
 def _verdict(runs: Sequence[Run]) -> str:

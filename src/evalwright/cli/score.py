@@ -44,10 +44,10 @@ from evalwright.core.errors import UnknownName
 @AS_JSON
 def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
-    from evalwright.cli import arguments, conclude
+    from evalwright.cli import arguments, conclude, say
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.summary import run_summary
-    from evalwright.reports.endings import unscored_sentences
+    from evalwright.reports.endings import judge_failed_throughout, remarks, unscored_sentences
 
     arguments.load_plugins(given["plugins"])
     scorers, options = given["scorers"], arguments.key_values(given["options"], "-S")
@@ -65,4 +65,7 @@ def score(run: str, **given: Any) -> int:
         sandbox=given["sandbox"],
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))
-    return conclude(unscored_sentences([made]))
+    for remark in remarks([made]):
+        say(remark)
+    code = conclude(unscored_sentences([made]))
+    return 1 if judge_failed_throughout([made]) else code

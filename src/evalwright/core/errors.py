@@ -206,14 +206,6 @@ class EmptyReply(RequestError):
     retryable = True
 
 
-class PromptTooLong(RequestError):
-    """The prompt does not fit the model's context."""
-
-    kind = "prompt too long"
-    party: Party = "model"
-    taken = False
-
-
 class StillWriting(RequestError):
     """The model was sending its answer when the time for it was over."""
 
@@ -233,6 +225,13 @@ class Rejected(RequestError):
 
     kind = "request rejected"
     taken = False
+
+
+class PromptTooLong(Rejected):
+    """The prompt does not fit the model's context."""
+
+    kind = "prompt too long"
+    party: Party = "model"
 
 
 class ModelError(RequestError):

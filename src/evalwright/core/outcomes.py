@@ -24,6 +24,7 @@ from evalwright.core.errors import Failure, Party
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response, Usage
 
+NoAnswer = Literal["cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call"]
 Outcome = Literal[
     "answered", "cut", "empty", "refused", "filtered", "too_long", "unfinished", "tool_call", "failed"
 ]
@@ -47,9 +48,9 @@ WORDS = {
     EMPTY: "empty",
     REFUSED: "refused by the model",
     FILTERED: "filtered by the provider",
-    TOO_LONG: "too long for the model",
+    TOO_LONG: "with a prompt too long for the model",
     UNFINISHED: "still being written at the time limit",
-    TOOL_CALL: "a call of a tool that was not offered",
+    TOOL_CALL: "calling a tool that was not offered",
 }
 """How people read them."""
 
@@ -93,7 +94,7 @@ _MESSAGES: dict[Outcome, tuple[Party, str]] = {
 def outcome_of(response: Response) -> Outcome:
     """What a reply to a request for text is."""
     by_reason = _BY_FINISH_REASON.get(response.finish_reason)
-    if by_reason is not None:
+    if by_reason is not None and not (by_reason == TOOL_CALL and _is_visible(response.text)):
         return by_reason
     if "<" not in response.text and _is_visible(response.text):
         return ANSWERED
@@ -128,10 +129,11 @@ def outcome_of_failure(failure: Failure) -> Outcome:
 def is_models_own(failure: Failure) -> bool:
     """Whether a request failed through what the model did, so that its sample is scored and not missing.
 
-    A prompt that the provider's filter stopped never reached the model.
+    A prompt that the provider's filter stopped never reached the model, and is the provider's failure; a reply that it stopped is
+    the model's.
     """
     outcome = outcome_of_failure(failure)
-    return outcome in NO_ANSWER and outcome != FILTERED
+    return outcome in NO_ANSWER and (outcome != FILTERED or failure.party == "model")
 
 
 def response_of_fault(failure: Failure) -> Response:

@@ -55,6 +55,8 @@ class Scorer:
     worst: the value of a reply that is no answer through the model's own fault (cut, empty, refused), None where such a reply has
     no score because the scorer is not about being right (a length, a rate of hallucination).
     own_faults: whether the scorer itself scores such replies, as empty answers.
+    on_fault: scores such a reply, as an empty answer and without asking anything, for the parts that metrics over classes and whole
+    corpora need; its value counts only where it is below a `worst` of 0. Without it the function does, where it asks nothing.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Scorer:
     refuse: Callable[[Sample], None] | None = field(default=None, compare=False)
     worst: float | None = 0.0
     own_faults: bool = False
+    on_fault: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

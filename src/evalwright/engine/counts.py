@@ -22,7 +22,7 @@ class Estimated:
 class Counts:
     """Every request ends in exactly one of `asked`, `stored`, `joined` or `failed`, so `requested` is their sum at the end.
 
-    asked: sent to a model and answered. sent: sent to a model, whatever came of it. stored: answered from the store. joined: answered by an identical request that was
+    asked: sent to a model and answered, be it with what is no answer (`outcomes.is_models_own`). sent: sent to a model, whatever came of it. stored: answered from the store, which remembers also to what there was no answer. joined: answered by an identical request that was
     in flight, here or in another process. retries: sendings after a request's first. usage and cost (US dollars, None
     where no price is known): of every sending from here, useless ones included, so what this run paid. estimated: the part of
     them that no reply said (`engine.ledger`). damaged: stored responses that could not be

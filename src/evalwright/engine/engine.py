@@ -12,18 +12,21 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Self
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
-    EmptyReply,
     EvalwrightError,
     Failure,
+    PromptTooLong,
     RequestFailed,
+    StillWriting,
     StoreError,
     closest,
 )
+from evalwright.core.outcomes import is_models_own
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
@@ -69,8 +72,8 @@ class Lane:
 class Engine:
     """Asks models through one store. Use as `async with Engine(store) as engine`.
 
-    max_resident: how many heavy local models may be loaded at a time. resend_empty: also send requests to which every reply was
-    empty before. on_event: told, in a sentence each, of what a person
+    max_resident: how many heavy local models may be loaded at a time. resend_empty: also send requests that were paid before and
+    got no answer (empty, stopped by a filter, not ended in time). on_event: told, in a sentence each, of what a person
     should know while the run goes on.
     """
 
@@ -211,11 +214,17 @@ class Engine:
             self._end(key, (response, stored is not None))
             return response
         except RequestFailed as failed:
-            if failed.failure.kind == SPENT:
+            failure = failed.failure
+            if failure.kind == SPENT:
                 counts.requested -= 1
+                raise
+            _log.info("%s: %s: %s", lane.model.name, failure.kind, failure.message)
+            if not is_models_own(failure):
+                counts.add_failure(failure.kind)
+            elif failure.message.endswith(_REMEMBERED):
+                counts.stored += 1
             else:
-                counts.add_failure(failed.failure.kind)
-                _log.info("%s: %s: %s", lane.model.name, failed.failure.kind, failed.failure.message)
+                counts.asked += 1
             raise
         except StoreError:
             counts.add_failure("store")
@@ -256,8 +265,8 @@ class Engine:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if not self._again and (empty := await self._store.empty(key, lately=elsewhere)) is not None:
-                raise RequestFailed(replace(empty, message=f"{empty.message} {_REMEMBERED}"))
+            if not self._again:
+                await self._refuse_remembered(lane, key, lately=elsewhere)
             account = Account(lane.model, request, len(payload), counts, outbox.bill, reservation)
             try:
                 if lane.remote is None:
@@ -272,8 +281,7 @@ class Engine:
                     lane.speed.add(response, began)
             except RequestFailed as error:
                 error.failure = account.failed(error.failure)
-                if error.failure.kind == EmptyReply.kind:
-                    self._store.remember_empty(key, error.failure)
+                self._remember(lane, key, error.failure)
                 raise
         except BaseException:
             outbox.give_up(key, claim)
@@ -285,6 +293,26 @@ class Engine:
         await outbox.put(row_of(key, lane.fingerprint, payload, response))
         counts.asked += 1
         return response
+
+    def _remember(self, lane: Lane, key: bytes, failure: Failure) -> None:
+        """Keep a failure that is what the model did, and was paid: the same request would only be paid again.
+
+        A prompt that was too long cost nothing, and fits once the server has a longer context.
+        """
+        if failure.kind == StillWriting.kind:
+            self._store.remember_empty(_key_at_time_limit(key, lane.model), failure)
+        elif is_models_own(failure) and failure.kind != PromptTooLong.kind:
+            self._store.remember_empty(key, failure)
+
+    async def _refuse_remembered(self, lane: Lane, key: bytes, *, lately: bool) -> None:
+        """Raise RequestFailed for a request that was paid before, and to which the model said nothing or did not come to an end.
+
+        With more time than before, the latter is sent again.
+        """
+        for memory_key in (key, _key_at_time_limit(key, lane.model)):
+            failure = await self._store.empty(memory_key, lately=lately)
+            if failure is not None:
+                raise RequestFailed(replace(failure, message=f"{failure.message} {_REMEMBERED}"))
 
     async def _batched(self, batcher: Batcher, account: Account) -> Response:
         await account.reserve()
@@ -403,6 +431,12 @@ def _tell(loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None], sent
     """From any thread."""
     with suppress(RuntimeError):  # the loop has closed
         loop.call_soon_threadsafe(on_event, sentence)
+
+
+def _key_at_time_limit(key: bytes, model: Model) -> bytes:
+    """The key under which it is remembered that an answer was not ended within the model's time limit."""
+    seconds = model.pacing.timeout if isinstance(model, RemoteModel) else 0.0
+    return blake2b(b"still writing %r" % seconds, key=key[:64], digest_size=len(key)).digest()
 
 
 def _unable(model: Model, ability: str) -> Failure:

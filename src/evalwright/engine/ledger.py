@@ -8,6 +8,8 @@
 | a prompt that the provider's filter stopped | the prompt's part of the estimate |
 | no connection; 429, 400, 401, 403, 404, 422; 500, 503, 529 and other server errors | nothing: providers bill none of these |
 
+As a request each counts for a budget that was sent, whatever came of it; only where no connection was made, none was.
+
 The estimate is the prompt, a token for each three bytes of the request, and the most tokens that may be answered.
 """
 
@@ -36,19 +38,19 @@ _NOTHING = Usage()
 
 
 class Bill(NamedTuple):
-    """One sending. outcome: "answered" or the kind of the error. taken: whether the provider worked on it, as far as is known."""
+    """One sending. outcome: "answered" or the kind of the error. sent: whether it left this machine."""
 
     outcome: str
     usage: Usage = _NOTHING
     dollars: float | None = None
     estimated: bool = False
-    taken: bool = True
+    sent: bool = True
 
     @property
     def amount(self) -> Amount:
         """As a part of a budget."""
         tokens = self.usage.input_tokens + self.usage.output_tokens
-        return Amount(float(self.taken), tokens, self.dollars or 0.0)
+        return Amount(float(self.sent), tokens, self.dollars or 0.0)
 
 
 @dataclass(slots=True)
@@ -119,11 +121,11 @@ class Account:
                 )
             if outcome.taken:
                 return self._estimate(outcome.kind, 0 if outcome.prompt_only else None)
-            return Bill(outcome.kind, taken=False)
+            return Bill(outcome.kind, sent=outcome.status is not None)
         if not isinstance(self.model, RemoteModel) or isinstance(outcome, EvalwrightError):
-            return Bill("failed", taken=not isinstance(self.model, RemoteModel))
+            return Bill("failed", sent=not isinstance(self.model, RemoteModel))
         # It was ended while it was under way.
-        return Bill("stopped", taken=False) if self.model.resumes else self._estimate("stopped")
+        return Bill("stopped", sent=False) if self.model.resumes else self._estimate("stopped")
 
     def _estimate(self, outcome: str, written: int | None = None) -> Bill:
         """What it may cost. written: tokens of the answer, where they are known."""

@@ -28,6 +28,8 @@ from evalwright.models.replicas import Replica
 from evalwright.models.replicated import ReplicaPool
 from evalwright.models.timeouts import Timeouts
 
+CLIENT_GRACE_SECONDS = 0.25
+"""How much longer the engine waits than a model's own client, which can tell a reply that is still being written from silence."""
 # From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long.
 _log = logging.getLogger("evalwright.engine")
 _LONG_WAIT = 20.0
@@ -116,7 +118,8 @@ class RemoteSender:
         """Send once. Every end gives the permit back and settles the account; what is not a RequestError ends the request."""
         error: Exception
         cause: BaseException
-        limit = self._timeouts.limit(timeout)
+        grace = CLIENT_GRACE_SECONDS if timeout >= self._pacing.timeout else 0.0
+        limit = self._timeouts.limit(timeout + grace)
         try:
             with limit:
                 response = await endpoint.model.answer(account.request)

@@ -3,8 +3,9 @@
 | error | sent again |
 |---|---|
 | rate limited, server error, connection failed, timed out | up to `max_attempts` sendings in all, within the deadline |
-| bad reply, empty reply | two more times: a model that keeps answering nonsense will go on doing so |
-| authentication failed, rejected, anything else | never |
+| bad reply | two more times: a model that keeps answering nonsense will go on doing so |
+| empty reply | once more; then it is what the model said |
+| authentication failed, rejected, prompt too long, still writing, anything else | never |
 
 Between two sendings passes the server's own Retry-After, or else a random time up to 0.5, 1, 2, 4, ... 30 seconds
 (exponential backoff with full jitter: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
@@ -33,13 +34,16 @@ RETRY_AFTER_JITTER = 0.25
 
 BAD_REPLIES = 3
 """How often a request may be answered with something that is no answer."""
+EMPTY_REPLIES = 2
+"""How often it may be answered with nothing."""
 
 
 @dataclass(slots=True)
 class Attempts:
     """The sendings of one request. Times in seconds of one monotonic clock; `started` is that of the first sending.
 
-    moved: how many failed at one endpoint of a pool and went to another at once; they count for no attempt.
+    moved: how many failed at one endpoint of a pool and went to another at once; they count for no attempt. bad_replies: how many
+    were answered with what is no answer; empty_replies: how many of these with nothing.
     """
 
     pacing: Pacing
@@ -47,6 +51,7 @@ class Attempts:
     sent: int = 0
     moved: int = 0
     bad_replies: int = 0
+    empty_replies: int = 0
     last: RequestError | None = None
 
     def time_left(self, now: float) -> float:
@@ -54,7 +59,7 @@ class Attempts:
         return self.started + self.pacing.deadline - now
 
     def timeout(self, now: float) -> float:
-        """What the next sending may take."""
+        """Seconds that the next sending may take."""
         return min(self.pacing.timeout, self.time_left(now))
 
     def after(self, error: RequestError, now: float) -> float | Failure:
@@ -62,9 +67,12 @@ class Attempts:
         self.last = error
         if isinstance(error, BadReply | EmptyReply):
             self.bad_replies += 1
+        if isinstance(error, EmptyReply):
+            self.empty_replies += 1
         if not error.retryable:
             return self.failure(error)
-        if self.sent - self.moved >= self.pacing.max_attempts or self.bad_replies >= BAD_REPLIES:
+        out_of_attempts = self.sent - self.moved >= self.pacing.max_attempts
+        if out_of_attempts or self.bad_replies >= BAD_REPLIES or self.empty_replies >= EMPTY_REPLIES:
             return self.failure(error, "given up")
         left = self.time_left(now)
         if error.retry_after is not None and error.retry_after > left:

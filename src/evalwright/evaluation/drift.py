@@ -33,7 +33,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.sqlite import SqliteStore
-from evalwright.evaluation.running import evaluate_sample, run_blocking
+from evalwright.evaluation.running import run_blocking
+from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.base import Model
 from evalwright.statistics.paired import Equivalence, equivalence_paired
 from evalwright.tasks.loading import load_tasks

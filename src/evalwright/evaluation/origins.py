@@ -32,14 +32,41 @@ _SAFE = frozenset({
     "temperature",
     "timeout", "top_p",
     # of remote models
-    "bos", "cleaning", "context_length", "echo", "extra_body", "interface", "language", "leave_out", "max_tokens_field", "organisation",
-    "stream", "thinking",
+    "bos", "cleaning", "context_length", "echo", "language", "leave_out", "max_tokens_field", "min_p", "stream", "thinking", "top_k",
     # of local models
     "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype", "enable_thinking", "fit", "label",
     "latency", "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
-    "share", "subfolder", "text", "threads", "use_fast_tokenizer",
+    "share", "text", "threads", "use_fast_tokenizer",
 })  # fmt: skip
 """Arguments of models that a file may set: they change answers, costs and speed, and nothing else. All others it proposes."""
+_SAFE_INTERFACES = frozenset({"chat", "completions", "embeddings"})
+"""Formats of a request that a file may choose; others (OpenAI's responses) act and keep what is sent in ways of their own."""
+_SAFE_BODY_NUMBERS = frozenset(
+    {
+        "add_special_tokens",
+        "cache_prompt",
+        "enable_thinking",
+        "frequency_penalty",
+        "include_reasoning",
+        "length_penalty",
+        "min_p",
+        "min_tokens",
+        "no_repeat_ngram_size",
+        "presence_penalty",
+        "repetition_penalty",
+        "seed",
+        "skip_special_tokens",
+        "temperature",
+        "tfs_z",
+        "thinking",
+        "top_a",
+        "top_k",
+        "top_p",
+        "typical_p",
+    }
+)
+"""Fields of a request's body that a file may set, to a number or to true or false: they change how a token is drawn."""
+_EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _NAMES = frozenset(("chat_template", "file", "offload_folder", "peft", "tokenizer"))
 """Arguments that may name a file or folder: those within the file's folder and the working folder it may set."""
 FILES: frozenset[tuple[str, ...]] = frozenset(
@@ -180,6 +207,8 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
     text = str(value)
     if name in _NAMES:
         return not text.startswith("~") and is_within(Path(text), Path.cwd())
+    if name == "subfolder":
+        return not Path(text).is_absolute() and ".." not in Path(text).parts
     if name == "base_url":
         return _is_harmless(text, names)
     if name == "replicas":
@@ -188,9 +217,27 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
         return isinstance(value, int) or all(
             _is_safe(str(key), its, names) for one in settings for key, its in one.items()
         )
+    if name == "interface":
+        return text.removeprefix("openai-") in _SAFE_INTERFACES
+    if name == "extra_body":
+        return _is_safe_body(value)
     if name == "attn_implementation":
         return text.isidentifier()  # other names are repositories of compiled code
     return name in _SAFE or (name == "trust_remote_code" and value is False)
+
+
+def _is_safe_body(fields: Any) -> bool:
+    """Whether a file may add these fields to every request: each is known, and known to do nothing but sample otherwise."""
+    if not isinstance(fields, Mapping):
+        return False
+    for name, value in fields.items():
+        if name == "reasoning_effort" and isinstance(value, str) and value in _EFFORTS:
+            continue
+        if name == "chat_template_kwargs" and _is_safe_body(value):
+            continue
+        if name not in _SAFE_BODY_NUMBERS or not isinstance(value, int | float):
+            return False
+    return True
 
 
 def _is_harmless(address: str, names: set[str]) -> bool:

@@ -20,7 +20,8 @@ from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.objects import ModelLike, Objects
 from evalwright.evaluation.planning import check_able
-from evalwright.evaluation.running import at_the_same_time, interruptible, run_blocking, score_record
+from evalwright.evaluation.running import at_the_same_time, interruptible, run_blocking
+from evalwright.evaluation.scoring import score_record
 from evalwright.metrics.registry import usual_metric
 from evalwright.metrics.repeats import KINDS, check_multiplied
 from evalwright.models.base import Model

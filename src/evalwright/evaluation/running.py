@@ -1,6 +1,6 @@
 """The one place where a run is put together: plan -> ask -> score -> aggregate -> record.
 
-A question becomes a number here: `evaluate_sample` forms an answer and scores it, `_ask_all` does so for many samples,
+A question becomes a number here: `scoring.evaluate_sample` forms an answer and scores it, `_ask_all` does so for many samples,
 `recording.finish_run` turns the scores into metrics and writes the record. Without stopping rules every model is asked at
 once, with them in rounds.
 """
@@ -9,37 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from functools import partial
-from inspect import isawaitable
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     Cancelled,
-    ConfigurationError,
-    EvalwrightError,
     Failure,
-    RequestFailed,
     RunError,
     StoreError,
 )
-from evalwright.core.outcomes import (
-    ANSWERED,
-    NO_ANSWER,
-    Outcome,
-    explanation_of,
-    is_models_own,
-    outcome_of_failure,
-    response_of_fault,
-)
 from evalwright.core.private import home_folder
-from evalwright.core.samples import Answer, Exchange, NoScore, Sample, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.core.samples import SampleRecord
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
@@ -48,20 +32,16 @@ from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration, as_list
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.interruption import at_once, cancellable
-from evalwright.evaluation.judges import Judges
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
 from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
 from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
-from evalwright.evaluation.score_checks import checked_score
-from evalwright.metrics.registry import OF_BOUNDED
+from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.base import LocalModel
 from evalwright.models.local.cluster import Cluster, On
 from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
 from evalwright.runs.reader import Run
-from evalwright.scorers.registry import RUN_PROGRAMS
-from evalwright.tasks.yaml_files import kind_of
 from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
@@ -418,134 +398,3 @@ def _was_stopped(record: SampleRecord) -> bool:
     if record.failure is None and not record.score_failures:
         return False
     return any(failure.kind == Cancelled.kind for failure in _failures(record))
-
-
-async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:
-    """Answer one sample and score the answer. What fails is in the record, never in a score."""
-    answer: Answer | None = None
-    failure: Failure | None = None
-    try:
-        made: object = await task.strategy(sample, ask, draw)
-        if isinstance(made, Answer):
-            answer = made
-        else:
-            why = f"it gave {kind_of(made)}, not an Answer"
-            failure = Failure("strategy error", "task", f"The strategy of '{task.name}' is wrong: {why}")
-    except RequestFailed as error:
-        failure = error.failure
-    except EvalwrightError:
-        raise  # the store or the configuration: not this sample's matter
-    except Exception as error:
-        failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
-    record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
-    return await score_record(
-        record, task.scorers, task.score_as_empty, ask, task.metrics, unscored=task.no_answer == "unscored"
-    )
-
-
-async def score_record(
-    record: SampleRecord,
-    scorers: Sequence[Scorer],
-    as_empty: Collection[Outcome],
-    ask: Ask,
-    metrics: Sequence[MetricSpec] = (),
-    *,
-    unscored: bool = False,
-) -> SampleRecord:
-    """The record with its scores, unless its answer is missing through no fault of the model.
-
-    Args:
-        record: with the answer, or the failure in its place.
-        scorers: those of the task.
-        as_empty: replies without an answer that every scorer gets as an empty answer. What else is no answer has each scorer's worst
-            value, under its outcome as the label.
-        ask: sends what scorers ask of models.
-        metrics: those over the scores, which may assume a range.
-        unscored: whether replies without an answer have no score instead.
-    """
-    answer, failure = record.answer, record.failure
-    if failure is not None and answer is not None and is_models_own_reply(answer):
-        failure = None  # a record of an earlier version, which counted such replies as failures
-    elif failure is not None and (is_models_own(failure) or outcome_of_failure(failure) in as_empty):
-        # There is no answer to come, and what came instead is recorded as the reply that it was.
-        answer, failure = Answer(responses=(response_of_fault(failure),)), None
-    if failure is not None or answer is None:
-        return replace(record, scores={}, score_failures={}, exchanges={})
-    outcome = answer.outcome
-    exchanges: dict[str, list[Exchange]] = {}
-    scores: dict[str, Score] = {}
-    scored_answer = answer if outcome == ANSWERED else replace(answer, text="")
-    asking: list[Scorer] = []
-    for scorer in scorers:
-        if outcome == ANSWERED or outcome in as_empty or scorer.own_faults:
-            asking.append(scorer)
-        elif not unscored and (score := fault_score(scorer, record.sample, scored_answer, outcome)):
-            scores[scorer.name] = score
-    answer_scores, failures = await score_answer(
-        asking, record.sample, scored_answer, ask, metrics, exchanges
-    )
-    scores |= answer_scores
-    in_order = {scorer.name: scores[scorer.name] for scorer in scorers if scorer.name in scores}
-    return replace(
-        record, answer=answer, scores=in_order, failure=None, score_failures=failures, exchanges=exchanges
-    )
-
-
-def is_models_own_reply(answer: Answer) -> bool:
-    """Whether a reply is there, and is no answer through what the model did."""
-    return bool(answer.responses) and answer.outcome in NO_ANSWER
-
-
-def fault_score(scorer: Scorer, sample: Sample, empty_answer: Answer, outcome: Outcome) -> Score | None:
-    """The score of a reply that is no answer through the model's own fault; None where the scorer has none for it.
-
-    Rules score the empty text, for the parts that metrics over classes and whole corpora need; the value is the worst.
-    """
-    if scorer.worst is None:
-        return None
-    explanation = explanation_of(outcome)
-    if scorer.asks or scorer.kind in RUN_PROGRAMS:
-        return Score(scorer.worst, outcome, explanation)
-    try:
-        score = scorer.function(sample, empty_answer)
-    except Exception:
-        score = None
-    if not isinstance(score, Score):
-        return Score(scorer.worst, outcome, explanation)
-    return replace(score, value=scorer.worst, label=outcome, explanation=explanation, evidence=(), unsure="")
-
-
-async def score_answer(
-    scorers: Sequence[Scorer],
-    sample: Sample,
-    answer: Answer,
-    ask: Ask,
-    metrics: Sequence[MetricSpec] = (),
-    exchanges: dict[str, list[Exchange]] | None = None,
-) -> tuple[dict[str, Score], dict[str, Failure]]:
-    """Scores, and scorers' own failures, by scorer name. exchanges: takes what scorers asked of models.
-
-    What is not a scorer's matter is raised: the store, a role. A scorer that has nothing to say of an answer (NoScore) is in
-    neither. Where a task names a judge for what rules are unsure of, `bind` has made the two into one scorer.
-    """
-    scores: dict[str, Score] = {}
-    failures: dict[str, Failure] = {}
-    for scorer in scorers:
-        judges = Judges(ask)
-        try:
-            made = scorer.function(sample, answer, judges) if scorer.asks else scorer.function(sample, answer)
-            score = await made if isawaitable(made) else made
-            if not isinstance(score, NoScore):
-                bounded = [
-                    one.label for one in metrics if one.scorer == scorer.name and one.kind in OF_BOUNDED
-                ]
-                scores[scorer.name] = checked_score(score, scorer.name, sample.id, bounded)
-        except RequestFailed as error:
-            failures[scorer.name] = error.failure
-        except (ConfigurationError, StoreError):
-            raise
-        except (Exception, SystemExit) as error:
-            failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
-        if exchanges is not None and judges.exchanges:
-            exchanges[scorer.name] = judges.exchanges
-    return scores, failures

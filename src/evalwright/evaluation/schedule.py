@@ -75,7 +75,7 @@ class ScoreTable:
             self._sums[record.index] += value
 
     def scores(self, items: Sequence[int]) -> list[float | None] | None:
-        """Scores of the items of one unit, None for one that failed; None where one is still to be asked."""
+        """Scores of the items of one unit, None for one that is missing; None where one is still to be asked. Unsure ones count with their value."""
         if any(self._seen[item] < self._draws for item in items):
             return None
         return [self._sums[item] / self._scored[item] if self._scored[item] else None for item in items]
@@ -197,7 +197,7 @@ class Schedule:
         self._analysed = {(model, analysis.number) for analysis in self.analyses for model in analysis.models}
 
     def add(self, model: int, task: int, record: SampleRecord) -> None:
-        """An answered and scored (or failed) sample."""
+        """A sample that is scored, or missing."""
         for analysis in self.analyses:
             if analysis.number == task and model in analysis.tables:
                 analysis.tables[model].add(record)

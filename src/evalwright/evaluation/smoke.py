@@ -16,7 +16,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
-from evalwright.evaluation.running import evaluate_sample, run_blocking
+from evalwright.evaluation.running import run_blocking
+from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.base import Model
 from evalwright.tasks.loading import load_task
 

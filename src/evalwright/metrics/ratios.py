@@ -133,7 +133,7 @@ def citation_sums(column: Column, groups: Groups, *, parts: Sequence[str], seed:
 
 
 def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Estimate:
-    """Sums of parts over all answers, divided. An answer whose citations rules left undecided is counted as failed."""
+    """Sums of parts over all answers, divided. An answer without these parts (of an earlier version) is counted as missing."""
     import numpy as np
 
     if not len(column.values):
@@ -141,7 +141,7 @@ def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Es
     if missing := [name for name in names if name not in column.parts]:
         raise ConfigurationError(
             f"Precision and recall of citations need the part '{missing[0]}' of the scores, and no score has it. Use the scorer "
-            "'grounding' or 'grounding-judged'; the first may leave every citation undecided; the second asks a judge."
+            "'grounding' or 'grounding-judged'."
         )
     parts = np.column_stack([column.parts[name] for name in names])
     known = ~np.isnan(parts).any(axis=1)

@@ -31,7 +31,8 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
             made[f"{name}_low"], made[f"{name}_high"] = (
                 (_number(found.low), _number(found.high)) if found else (None, None)
             )
-        made |= {"items": row.n, "asked": row.n_asked, "failed": row.n_missing}
+        made |= {"items": row.n, "asked": row.n_asked, "not_asked": row.n_not_asked}
+        made |= {"missing": row.n_missing, "unsure": row.n_unsure}
         made |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
         made |= {"cost": _number(row.cost), **({"hardware": inert(row.hardware)} if machines else {})}
         rows.append(made)
@@ -81,7 +82,10 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
                 "scores": {column.name: _score(column, i) for column in columns},
                 "items": row.n,
                 "asked": row.n_asked,
-                "failed": row.n_missing,
+                "not_asked": row.n_not_asked,
+                "missing": row.n_missing,
+                "unsure": row.n_unsure,
+                "provisional": row.provisional,
                 "outcomes": dict(row.outcomes),
                 "cost": row.cost,
                 **({"hardware": row.hardware} if row.hardware else {}),

@@ -12,8 +12,9 @@ from dataclasses import replace
 from evalwright.analysis.comparison import Comparison, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.ranking import Pair
+from evalwright.analysis.robustness import Robustness
 from evalwright.analysis.several import PairTable, SeveralComparison
-from evalwright.analysis.words import counted, listed, points
+from evalwright.analysis.words import counted, listed, plural, points
 from evalwright.reports import numbers
 from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
 
@@ -27,34 +28,89 @@ def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
     tasks = tuple(_worded(task, *names) for task in found.tasks)
-    by_task = [f"{task.task}: {task.sentence}" for task in tasks if not _untested(task.result)]
-    if len(by_task) < len(tasks) > 1:
-        lost = listed([task.task for task in tasks if _untested(task.result)], 5)
-        by_task.append(f"Nothing can be said of {lost}: the numbers have no interval.")
-    text = " ".join(by_task) if len(tasks) > 1 else tasks[0].sentence
     if found.overall is not None:
-        text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
-        lacks = next((one.missing for one in found.groups if one.difference is found.overall), ())
-        text += f" Not in this mean: {listed(lacks, 5)}." if lacks else ""
-        text += "".join(f" On {task.task}, {task.other_questions}." for task in tasks if task.other_questions)
-        text = " ".join([text, *(f"{task.task}: {said}" for task in tasks if (said := _also(task, *names)))])
+        parts = _over_all_tasks(found, tasks)
+    elif len(tasks) == 1:
+        parts = [tasks[0].sentence, *_standing(tasks[0], found.how_to_fill)]
+    else:
+        parts = _task_by_task(found, tasks)
     overall = found.overall_equivalence
     same = [overall] if overall else [task.equivalence for task in tasks]
-    text = " ".join([text, *(one.sentence for one in same if one)])
-    return replace(found, tasks=tasks, conclusion=text)
+    parts += [one.sentence for one in same if one]
+    steps = found.next_steps or (tasks[0].next_steps if len(tasks) == 1 else ())
+    if steps:
+        parts.append(f"Next: {' Or: '.join(step.sentence for step in steps)}")
+    return replace(found, tasks=tasks, conclusion=" ".join(parts))
+
+
+def _over_all_tasks(found: Comparison, tasks: Sequence[TaskComparison]) -> list[str]:
+    """The mean over tasks, what it lacks, and on which tasks something else is to be said."""
+    assert found.overall is not None
+    names = found.labels
+    parts = [conclusion(found.overall, {task.task: task.result for task in tasks}, *names)]
+    lacks = next((one.missing for one in found.groups if one.difference is found.overall), ())
+    if lacks:
+        parts.append(f"Not in this mean: {listed(lacks, 5)}.")
+    parts += _standing(found, found.how_to_fill)
+    parts += [f"On {task.task}, {task.other_questions}." for task in tasks if task.other_questions]
+    parts += [f"{task.task}: {also}" for task in tasks if (also := _also(task, *names))]
+    return parts
+
+
+def _task_by_task(found: Comparison, tasks: Sequence[TaskComparison]) -> list[str]:
+    parts = []
+    for task in tasks:
+        if not _untested(task.result):
+            parts += [f"{task.task}: {task.sentence}", *_standing(task, found.how_to_fill)]
+    if lost := [task.task for task in tasks if _untested(task.result)]:
+        parts.append(f"Nothing can be said of {listed(lost, 5)}: the numbers have no interval.")
+    return parts
+
+
+def _standing(verdict_on: Comparison | TaskComparison, how_to_fill: str) -> list[str]:
+    """Whether a verdict is provisional and what to do then, and how robust it is."""
+    parts = []
+    if verdict_on.provisional:
+        parts.append(f"Provisional: {verdict_on.provisional} {how_to_fill}".rstrip())
+    if verdict_on.robustness is not None and (robust := robustness_sentence(verdict_on.robustness)):
+        parts.append(robust)
+    return parts
+
+
+def robustness_sentence(robustness: Robustness) -> str:
+    """How much of a verdict rests on missing answers and unsure readings; "" without a verdict, or without any of them."""
+    holds, falls = list[str](), list[str]()
+    if (missing := robustness.missing) is not None:
+        if missing.fewest is None:
+            holds.append(f"whatever the {missing.n:,} missing would have scored")
+        else:
+            falls.append(f"{missing.fewest:,} of the {missing.n:,} missing would have to go against it")
+    if (unsure := robustness.unsure) is not None:
+        readings = f"{unsure.n:,} unsure {plural(unsure.n, 'reading')}"
+        if unsure.fewest is None:
+            holds.append(f"even if the {readings} {plural(unsure.n, 'was', 'were all')} wrong")
+        else:
+            falls.append(f"{unsure.fewest:,} of the {readings} would have to be wrong in one direction")
+    parts = [f"It holds {listed(holds)}"] if holds else []
+    parts += [f"{'to' if parts else 'To'} overturn it, {listed(falls)}"] if falls else []
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def verdict(found: Comparison) -> str:
     """One sentence: who is better by how much over all tasks, or on the only one; "" where nothing is said over several."""
     if found.overall is not None:
-        return _overall(found.overall, *found.labels)
-    return _task(found.tasks[0], *found.labels) if len(found.tasks) == 1 else ""
+        text, provisional = _overall(found.overall, *found.labels), found.provisional
+    elif len(found.tasks) == 1:
+        text, provisional = _task(found.tasks[0], *found.labels), found.tasks[0].provisional
+    else:
+        return ""
+    return f"Provisional: {text}" if provisional else text
 
 
 def _worded(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
     others = tuple(_worded(other, name_a, name_b) for other in task.others)
-    said = " ".join(part for part in (_task(task, name_a, name_b), _also(task, name_a, name_b)) if part)
-    return replace(task, others=others, sentence=said)
+    parts = (_task(task, name_a, name_b), _also(task, name_a, name_b))
+    return replace(task, others=others, sentence=" ".join(filter(None, parts)))
 
 
 def _also(task: TaskComparison, name_a: str, name_b: str) -> str:
@@ -64,7 +120,7 @@ def _also(task: TaskComparison, name_a: str, name_b: str) -> str:
         found = other.result
         if found.low > 0 or found.high < 0:
             who = name_a if (found.difference > 0) != other.lower_is_better else name_b
-            parts.append(f"'{other.metric}' (p {numbers.p_value(found.p_value)}, {who} is better)")
+            parts.append(f"'{other.metric}' (p {_p_text(found.p_value)}, {who} is better)")
     return f"They also differ significantly by {listed(parts)}, each tested by itself." if parts else ""
 
 
@@ -77,8 +133,10 @@ def gain_sentence(gain: ContextGain) -> str:
 def worded_several(found: SeveralComparison) -> SeveralComparison:
     """The comparison with its conclusion: over all tasks where there is a mean over them, else task by task."""
     tables = [found.overall] if found.overall else found.tasks
-    said = [_several(table, found.labels, found.baseline) for table in tables]
-    return replace(found, conclusion=" ".join([*said, *found.other_questions]))
+    parts = [_several(table, found.labels, found.baseline) for table in tables]
+    if any(pair.provisional for table in tables for pair in table.pairs):
+        parts.append(found.how_to_fill)
+    return replace(found, conclusion=" ".join(filter(None, [*parts, *found.other_questions])))
 
 
 # -- two runs -------------------------------------------------------------------------------------------------------------
@@ -93,7 +151,7 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
     if comparison.n == 0:
         return f"{name_a} and {name_b} cannot be compared: no item has a score from both."
     scale = 100.0 if unit == "points" else 1.0
-    width = (comparison.scored_high - comparison.scored_low) * scale
+    width = (comparison.high - comparison.low) * scale
     # Two digits of the interval count.
     decimals = min(6, max(1, 1 - math.floor(math.log10(width)))) if math.isfinite(width) and width > 0 else 1
 
@@ -106,62 +164,63 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
         side = "higher" if comparison.verdict == "better" else "lower"
         return f"{name_a} scores {show(abs(comparison.difference))}{word} {side} than {name_b} ({details})."
     gap = f"{name_a} minus {name_b}: {show(comparison.difference)}{word}"
-    lost = comparison.n_missing
     if _untested(comparison):
+        if comparison.missing_policy == "worst-case" and comparison.n_missing:
+            return (
+                f"No verdict on {name_a} and {name_b} is possible in the worst case ({gap}, {details}): "
+                "what the missing answers could have scored has no known range."
+            )
         return f"{name_a} and {name_b} cannot be compared: there is no interval ({gap}, {details})."
-    if lost and math.isnan(comparison.low):
-        what = f"{counted(lost, 'item')} without a score could have scored anything"
-        return f"No verdict on {name_a} and {name_b} is possible ({gap}, {details}): {what}."
     seen = f"No significant difference between {name_a} and {name_b} was found ({gap}, {details})"
     visible = comparison.smallest_visible_difference
     most = 1.0 if unit == "points" else math.inf
-    return f"{seen}; {_undetected(visible, most, lost, lambda x: f'{show(x)}{word}')}."
+    return f"{seen}; {_undetected(visible, most, lambda x: f'{show(x)}{word}')}."
 
 
-def _undetected(visible: float, most: float, lost: int, show: Callable[[float], str]) -> str:
+def _undetected(visible: float, most: float, show: Callable[[float], str]) -> str:
     """What would have been missed. visible: the smallest difference that would have been detected, most: that there can be."""
     if math.isnan(visible):
         return "how small a difference could have been detected is not known"
     if visible >= most:
-        return f"with so {'many items without a score' if lost else 'few items'} any difference would often go undetected"
+        return "with so few items any difference would often go undetected"
     return f"differences under {show(visible)} would often go undetected"
 
 
-def whatever(
-    n_missing: int,
-    low: float,
-    high: float,
-    scored: tuple[float, float],
-    show: Callable[[float], str],
-    on: str,
+def _interval_text(
+    found: Result | MacroDifference, ends: tuple[float, float], show: Callable[[float], str]
 ) -> str:
-    """An interval, and where items have no score both: on the scored ones, and whatever the others would have been."""
-    if not math.isfinite(scored[0]):
-        scored = low, high
-    inner = f"interval {show(scored[0])} to {show(scored[1])}" if math.isfinite(scored[0]) else "no interval"
-    if not n_missing:
-        return inner
-    more = f" and {show(low)} to {show(high)} whatever the {n_missing:,} without a score would have been"
-    return f"{inner} on the {on}{more if math.isfinite(low) else ''}"
+    """ "95% interval 2.1 to 9.9"; in the worst case of missing answers it says so."""
+    low, high = ends
+    text = f"interval {show(low)} to {show(high)}" if math.isfinite(low) else "no interval"
+    if found.missing_policy == "worst-case" and math.isfinite(found.worst_low):
+        text += ", whatever the missing answers would have scored"
+    return f"{100 * found.level:g}% {text}" if math.isfinite(low) else text
+
+
+def _p_text(p: float) -> str:
+    shown = numbers.p_value(p)
+    return shown if shown.startswith("<") else f"= {shown}"
+
+
+def _cases_disagree(found: Result | MacroDifference) -> bool:
+    """Whether the worst case of the missing answers is on one side of 0 and the best on the other, so that there is no p-value."""
+    return found.missing_policy == "worst-case" and math.isfinite(found.worst_low) and found.p_value >= 1
 
 
 def _untested(found: Result) -> bool:
-    """Whether nothing is known of a difference's error, on the scored items either."""
-    return math.isnan(found.low) and math.isnan(found.scored_low) and math.isnan(found.p_value)
+    """Whether nothing is known of a difference's error."""
+    return math.isnan(found.low) and math.isnan(found.p_value)
 
 
 def _details(comparison: PairedComparison, show: Callable[[float], str]) -> str:
-    found = whatever(
-        comparison.n_missing, comparison.low, comparison.high, (comparison.scored_low, comparison.scored_high), show,
-        f"{counted(comparison.n, 'item')} scored in both",
-    )  # fmt: skip
-    parts = [found if found == "no interval" else f"{100 * comparison.level:g}% {found}"]
-    if math.isfinite(comparison.p_value):
-        test, p = comparison.test, numbers.p_value(comparison.p_value)
-        parts.append(f"{test if test.endswith('p') else f'{test}, p'} {p if p.startswith('<') else f'= {p}'}")
+    parts = [_interval_text(comparison, (comparison.low, comparison.high), show)]
+    if math.isfinite(comparison.p_value) and not _cases_disagree(comparison):
+        parts.append(f"{comparison.test}, p {_p_text(comparison.p_value)}")
     clusters = comparison.n_clusters
     within = "" if clusters is None else f" in {counted(clusters, 'cluster')}"
     parts.append(f"n = {comparison.n:,}{within}")
+    if comparison.n_missing:
+        parts.append(f"{comparison.n_missing:,} missing")
     return ", ".join(parts)
 
 
@@ -187,9 +246,10 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
     def show(x: float) -> str:
         return f"{scale * x + 0.0:.{decimals}f}"
 
-    gap, lost = show(found.difference), found.n_missing_a + found.n_missing_b
-    ends = whatever(lost, found.low, found.high, (found.scored_low, found.scored_high), show, "scored items")
-    details = f"{100 * found.level:g}% {ends}, {found.test}, p = {found.p_value:.2g}, {basis}"
+    gap, n_missing = show(found.difference), found.n_missing_a + found.n_missing_b
+    details = _interval_text(found, (found.low, found.high), show)
+    details += "" if _cases_disagree(found) else f", {found.test}, p {_p_text(found.p_value)}"
+    details += f", {basis}{f', {n_missing:,} missing' if n_missing else ''}"
     if found.p_value < 1 - found.level and found.low * found.high > 0:
         side = "higher" if found.difference > 0 else "lower"
         return f"{name_a} scores {gap.removeprefix('-')} {unit} {side} than {name_b}, unpaired ({details})."
@@ -216,10 +276,10 @@ def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: st
 def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
     sample = overall.tasks_are == "sample"
     where = "Over tasks like these" if sample else "Over all tasks"
-    if math.isnan(overall.low) and not math.isnan(overall.scored_low):
+    if math.isnan(overall.low) and overall.missing_policy == "worst-case" and overall.n_missing:
         return (
-            f"{where} no verdict on {name_a} and {name_b} is possible: {counted(overall.n_missing, 'item')} without a score "
-            "could have scored anything."
+            f"{where} no verdict on {name_a} and {name_b} is possible in the worst case: what the "
+            f"{counted(overall.n_missing, 'missing answer')} could have scored has no known range."
         )
     if math.isnan(overall.low):
         return (
@@ -227,23 +287,22 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
             "no interval."
         )
     difference, ends = overall.difference, (overall.low, overall.high)
-    scored = overall.scored_low, overall.scored_high
     significant = overall.p_value < 1 - overall.level and overall.low * overall.high > 0
     if significant and difference < 0:
         name_a, name_b, difference = name_b, name_a, -difference
-        ends, scored = ((-high, -low) for low, high in (ends, scored))
-    interval = whatever(
-        overall.n_missing, *ends, scored, lambda x: f"{100 * x:.1f}", f"{overall.n:,} items scored in both"
-    )
+        ends = (-overall.high, -overall.low)
     mean = f"{overall.n_tasks} tasks as a sample" if sample else f"these {overall.n_tasks} tasks"
-    basis = f"{100 * overall.level:g}% {interval}{f', mean of {mean}' if overall.n_tasks > 1 else ''}"
-    basis += "" if overall.n_missing else f", {counted(overall.n, 'item')}"
+    parts = [_interval_text(overall, ends, lambda x: f"{100 * x:.1f}")]
+    parts += [f"mean of {mean}"] if overall.n_tasks > 1 else []
+    parts += [counted(overall.n, "item")]
+    parts += [f"{overall.n_missing:,} missing"] if overall.n_missing else []
+    basis = ", ".join(parts)
     if significant:
         return f"{where} {name_a} scores {100 * difference:.1f} points higher than {name_b} ({basis})."
     return (
         f"{where} no significant difference between {name_a} and {name_b} was found "
         f"({name_a} minus {name_b}: {100 * difference:+.1f} points; {basis}); "
-        f"{_undetected(overall.smallest_visible_difference, 1.0, overall.n_missing, lambda x: f'{100 * x:.1f} points')}."
+        f"{_undetected(overall.smallest_visible_difference, 1.0, lambda x: f'{100 * x:.1f} points')}."
     )
 
 
@@ -256,12 +315,10 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
     where = f"On {table.task}" if table.task else whole
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
-    apart = [
-        pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.scored_low)
-    ]
+    apart = [pair for pair in table.pairs if pair.verdict == "not compared" and not math.isfinite(pair.low)]
     among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
     less = "; lower is better" if table.lower_is_better else ""
-    level = f"{100 * table.level:.3g}%, simultaneous for {among}{less}"
+    level = f"Holm-adjusted at {100 * (1 - table.level):.2g}% for {among}{less}"
     none = "no two models differ significantly"
     none = none if baseline is None else f"no model differs significantly from {labels[baseline]}"
     said = [f"{where} {_different(different, labels, table) or none} ({level})."]
@@ -269,8 +326,8 @@ def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> s
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
         said.append(_not_compared(apart, table.pairs, labels))
-    if most := max((pair.n_missing for pair in table.pairs if pair.n), default=0):
-        said.append(_unscored(table, most))
+    if provisional := _provisional_pairs(table, labels):
+        said.append(provisional)
     return " ".join(said)
 
 
@@ -315,18 +372,18 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
     return f"{who}; true differences under {span} would usually go undetected."
 
 
-def _unscored(table: PairTable, most: int) -> str:
-    """What items without a score do to the pairs. most: of them in one pair."""
-    many = f"up to {counted(most, 'item')} of a pair"
-    if not all(math.isfinite(pair.low) for pair in table.pairs if pair.n and pair.n_missing):
-        return f"Where items have no score ({many}) they could have scored anything, so there is no verdict."
-    alone = sum(
-        pair.verdict == "no difference seen" and pair.scored_low * pair.scored_high > 0
-        for pair in table.pairs
-    )
-    said = f"All of this holds whatever the items without a score ({many}) would have been"
-    more = f"; on scored items alone {counted(alone, 'more pair')} would differ" if alone else ""
-    return f"{said}{more}."
+def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
+    """Which verdicts are provisional, and why; "" where none is."""
+    pairs = [pair for pair in table.pairs if pair.provisional and pair.verdict in ("better", "worse")]
+    if not pairs:
+        return ""
+    reasons = list(dict.fromkeys(pair.provisional.removesuffix(".") for pair in pairs))
+    names = [f"{labels[pair.a]} against {labels[pair.b]}" for pair in pairs]
+    which = f"{len(pairs)} verdicts are provisional"
+    if len(pairs) <= MOST_NAMED:
+        which = f"Provisional {plural(len(pairs), 'is', 'are')} {listed(names)}"
+    more = f"; {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
+    return f"{which}: {'; '.join(reasons[:2])}{more}."
 
 
 def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]) -> str:

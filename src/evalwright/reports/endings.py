@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
+from shlex import quote
 from typing import Any
 
 from evalwright.analysis.words import counted
 from evalwright.core.errors import Failure, RunError
-from evalwright.core.outcomes import CUT, FILTERED, NO_ANSWER, REFUSED
+from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
+from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
-from evalwright.runs.results import unscored
+from evalwright.runs.results import TaskResult, faults_in_words, model_faults
+from evalwright.scorers.registry import WORST
 
-AGAIN = "Run the same command again: only what failed is sent."
+AGAIN = "Run the same command again: only what is missing is sent."
 
 IMPORTED = "It failed in the program that this run was imported from; only that program can retry it."
 
@@ -32,44 +36,149 @@ ADVICE: Mapping[str, str] = {
 """What a person can do, by `Failure.label`: the kind, and whether it is the judge's."""
 
 CLOSING = {
-    CUT: "Those cut need a higher token limit (-M max_tokens=N).",
-    FILTERED: "Those filtered need other settings of the provider's filter.",
-    REFUSED: "Those refused are the model's decision.",
+    CUT: "A higher token limit helps those that were cut (-M max_tokens=N).",
+    FILTERED: "Other settings of the provider's filter help those that were filtered.",
+    TOO_LONG: "Fewer shots or a model with a longer context help those that were too long.",
+    UNFINISHED: "More time helps those that were still being written (-M timeout=SECONDS).",
 }
-"""The same in the last line of a command, where most of it fits."""
+"""What helps against a fault of the model, for the last line of a command."""
+
+_NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, "scorer error"})
+"""Labels of failures to which the same command would get the same again."""
+
+_LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
+"""Labels of failures that say too little by themselves."""
+
+_JUDGE_FAILED = "the judge failed: "
+"""What stands before a judge's failure in the reason why a score is unsure (`scorers/registry`)."""
 
 
 def unscored_sentences(runs: Sequence[Run]) -> str:
-    """How many samples have no score, which, why, and what to do; "" where all have one."""
+    """How many answers are missing, why, and what to do; "" where none is. A command that ends with it has the exit code 1."""
     tasks = [task for run in runs for task in run.tasks]
-    failed, total = sum(task.n_missing for task in tasks), sum(task.n_samples for task in tasks)
-    labels = {label for task in tasks for label, n in task.failures.items() if n}
-    if not failed and not labels:
+    n_missing = sum(task.n_missing for task in tasks)
+    n_left_out = sum(run.n_left_out for run in runs)
+    labels: Counter[str] = Counter()
+    for task in tasks:
+        labels.update({label: n for label, n in task.failures.items() if n})
+    if not n_missing and not labels:
         return ""
-    without = [outcome for outcome in NO_ANSWER if outcome in labels]
-    if not failed:
-        n = sum(n for task in tasks for n in task.failures.values())
-        said = [f"{n:,} draws failed, but every sample has a score from its other draws."]
-    elif without:
-        said = [
-            f"{failed:,} of {total:,} samples have no score: {unscored(tasks)}. They are counted separately, not as wrong."
-        ]
-    else:
-        said = [f"{failed:,} of {total:,} samples failed; they are counted separately and not scored."]
-    said += [CLOSING[outcome] for outcome in without]
-    if without and not all(task["definition"].get("dialect") for run in runs for task in run.data["tasks"]):
-        said.append(
-            f"To count them as wrong, add -T 'score_as_empty={json.dumps(without)}', or write it in the task."
-        )
+    if n_left_out:
+        return _left_out_sentence(runs, n_left_out)
+    sentences = [_missing_sentence(n_missing, labels)]
+    if FILTERED in labels:
+        sentences.append(CLOSING[FILTERED])
     if BAD_VERDICT in labels:
-        said.append("Verdicts that cannot be read stay as they are: use another judge.")
+        sentences.append("Verdicts that cannot be read stay as they are: use another judge.")
     if PUBLISHED in labels:
-        said.append("Those that fail as published are evaluated with --scoring corrected.")
-    if labels - {*without, BAD_VERDICT, PUBLISHED, "scorer error"}:
-        said.append("Run the same command again to send only what failed.")
+        sentences.append("Those that fail as published are evaluated with --scoring corrected.")
+    sentences += _repeating(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
     if "scorer error" in labels:
-        said.append("The scorer raised errors: fix it, then `evalwright score` the run.")
-    return " ".join(said)
+        sentences.append("The scorer raised errors: fix it, then `evalwright score` the run.")
+    return " ".join(sentences)
+
+
+def _repeating(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
+    """Which command asks again, for failures that this may mend. A run that was scored again has its answers from another command."""
+    of_answers = [label for label in labels if not label.startswith("judge: ")]
+    if of_answers and any("scored_from" in run.data for run in runs):
+        yield "Repeat the command that requested the answers: only these are sent. Then score the run again."
+    elif labels:
+        yield "Run the same command again: only these are sent."
+
+
+def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
+    """How many answers are missing, and why."""
+    reasons = {_LABELS.get(label, label): n for label, n in sorted(labels.items(), key=lambda pair: -pair[1])}
+    if not n_missing:
+        count = counted(sum(labels.values()), "draw")
+        verb = "is" if sum(labels.values()) == 1 else "are"
+        return f"{count} {verb} missing ({', '.join(reasons)}), but every sample has a score from its other draws."
+    shares = reasons.items() if len(reasons) > 1 and sum(reasons.values()) == n_missing else ()
+    why = ", ".join(f"{n:,} {label}" for label, n in shares) or ", ".join(reasons)
+    return f"{counted(n_missing, 'answer')} {'is' if n_missing == 1 else 'are'} missing: {why}."
+
+
+def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
+    """What becomes of answers that an earlier version recorded without a score."""
+    commands = ", ".join(f"evalwright score {quote(str(run.folder))}" for run in runs if run.n_left_out)
+    return (
+        f"{counted(n_left_out, 'answer')} of an earlier version {'has' if n_left_out == 1 else 'have'} no score. To give every "
+        f"answer one, without a request: {commands}."
+    )
+
+
+def remarks(runs: Sequence[Run]) -> list[str]:
+    """What a command says at its end that is no reason for another exit code: replies that were no answer, what a judge did."""
+    return [*_fault_sentences(runs), *filter(None, [_judge_sentence(runs)])]
+
+
+def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
+    """How many replies were no answer through the model's own fault, by what became of them, and what helps."""
+    by_end: dict[str, list[TaskResult]] = {}
+    for run in runs:
+        for task, record in zip(run.tasks, run.data["tasks"], strict=True):
+            by_end.setdefault(_end_of_faults(task, record), []).append(task)
+    for end, tasks in by_end.items():
+        faults = model_faults(tasks)
+        if not faults:
+            continue
+        n_faults = sum(faults.values())
+        replies = f"{n_faults:,} {'reply was' if n_faults == 1 else 'replies were'}"
+        sentence = f"{replies} no answer ({faults_in_words(tasks)}) and {_agreed(end, n_faults)}."
+        yield " ".join([sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)])
+
+
+def _agreed(end: str, n_faults: int) -> str:
+    """The end of a sentence, its verb in the number of its subject."""
+    return end.format(s="s", have="has") if n_faults == 1 else end.format(s="", have="have")
+
+
+def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
+    """What became of a task's replies without an answer."""
+    if record.get("score_as_empty"):
+        return "count{s} as an empty answer"
+    scorer = task.main.scorer if task.main else ""
+    kinds = {entry["name"]: entry["kind"] for entry in record["scorers"]}
+    unscored = record.get("no_answer") == "unscored" or WORST.get(kinds.get(scorer, ""), 0.0) is None
+    return "{have} no score" if unscored else "count{s} as wrong"
+
+
+def _judge_sentence(runs: Sequence[Run]) -> str:
+    """What a judge for unsure readings did, where the runs had one and it did not read them all; "" elsewhere."""
+    tasks = [task for run in runs for task in run.tasks]
+    n_failed = sum(task.n_judge_failed for task in tasks)
+    n_asked = n_failed + sum(task.n_judged for task in tasks)
+    if not n_asked:
+        scorers = [scorer for run in runs for record in run.data["tasks"] for scorer in record["scorers"]]
+        has_judge = any("unsure" in scorer["options"] for scorer in scorers)
+        return "The judge got no request: no reading was unsure." if has_judge else ""
+    if not n_failed:
+        return ""
+    return (
+        f"The judge failed on {n_failed:,} of {counted(n_asked, 'reading')}, and the rules' readings stand. "
+        f"First: {_first_judge_failure(runs).rstrip('.')}. Run the same command again: only these are sent."
+    )
+
+
+def judge_failed_throughout(runs: Sequence[Run]) -> bool:
+    """Whether a judge for unsure readings was asked, and failed each time."""
+    tasks = [task for run in runs for task in run.tasks]
+    return any(task.n_judge_failed for task in tasks) and not any(task.n_judged for task in tasks)
+
+
+def _first_judge_failure(runs: Sequence[Run]) -> str:
+    """The first message of a judge that failed on an unsure reading."""
+    for run in runs:
+        if not any(task.n_judge_failed for task in run.tasks):
+            continue
+        with suppress(RunError):
+            for row in run.rows():
+                for score in row.get("scores", {}).values():
+                    _before, mark, message = score.get("unsure", "").partition(_JUDGE_FAILED)
+                    if mark:
+                        return str(message)
+    return "no reason is recorded"
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,11 +184,11 @@ def rate(per_second: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """A probability: "< 0.0001", "0.013", "0.40"; more digits where two would round it onto 5%."""
+    """A probability: "< 0.001", "0.013", "0.40"; more digits where two would round it onto 5%."""
     if math.isnan(p):
         return NOTHING
-    if p < 0.0001:
-        return "< 0.0001"
+    if p < 0.001:
+        return "< 0.001"
     if 0.0495 < p < 0.0505:
         return f"{p:.4g}"
     return f"{p:.2g}" if p < 0.0995 else f"{p:.2f}"

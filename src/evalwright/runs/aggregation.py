@@ -13,14 +13,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import reason_of
-from evalwright.core.outcomes import OUTCOMES
+from evalwright.core.outcomes import OUTCOMES, TOO_LONG
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import BOUNDED, MEANS, Column, compute, slice_keys
-from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.runs.results import SELDOM, MetricResult, TaskResult
 from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
 from evalwright.runs.scores import NAN, sample_content
+from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class AnswersUsage:
             for response in record.answer.responses:
                 if response.cost is not None:
                     self._cost = (self._cost or 0.0) + response.cost
-                else:
+                elif response.finish_reason != TOO_LONG:  # which nobody bills
                     self._unpriced += 1
 
     def as_dict(self) -> dict[str, Any]:
@@ -181,7 +182,15 @@ class TaskTally(ItemColumns):
         outcomes: dict[str, int] = {one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]}
         n_missing, n_unsure = self._counts(order, first)
         more = slices, failures, tuple(left_out), n_unsure, outcomes
-        return TaskResult(name, version, len(first), n_missing, whole, *more)
+        n_judged, n_judge_failed = (self._count_part(part) for part in (JUDGE_READ, JUDGE_FAILED))
+        return TaskResult(name, version, len(first), n_missing, whole, *more, n_judged, n_judge_failed)
+
+    def _count_part(self, name: str) -> int:
+        """How many scores have a part of this name."""
+        import numpy as np
+
+        columns = [scores.parts[name] for scores in self.scores.values() if name in scores.parts]
+        return sum(int((~np.isnan(column.padded(len(self.indices)))).sum()) for column in columns)
 
     def _counts(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:
         """Items that are missing for at least one scorer in all draws, and items with a score that is unsure in one draw.
@@ -332,7 +341,7 @@ def _spread(
 def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
     """A task's record with the results of other metrics or scores."""
     # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
-    kept = {key: value for key, value in task.items() if key not in ("slices_left_out", "n_unsure")}
+    kept = {key: value for key, value in task.items() if key not in SELDOM}
     return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate, PairedComparison, UnpairedComparison
     from evalwright.statistics.jackknife import SharedGroups
     from evalwright.statistics.paired import Paired
+    from evalwright.statistics.pairwise import MissingPolicy
 
 Form = Literal["score", "negated", "complement", "other"]
 """How a metric comes from the mean of its items' scores; "other": in no such way."""
@@ -71,7 +72,8 @@ class Matrix:
 
     Of a metric that is no mean over items the values are pseudo-values, and keys and items those of groups. Then `scores` has the scores of the
     items beneath, `estimates` each run's own number, `within` the same matrix for the values of slices, and `problems` say what
-    has no pseudo-values, and why.
+    has no pseudo-values, and why. missing_policy: what verdicts rest on, the items that both runs have or the worst that the missing
+    ones could be.
     """
 
     measure: Measure
@@ -87,6 +89,7 @@ class Matrix:
     estimates: tuple[Estimate, ...] = ()
     within: Mapping[tuple[str, str], Matrix] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    missing_policy: MissingPolicy = "scored"
 
     @property
     def units(self) -> NDArray[np.int64]:
@@ -109,11 +112,18 @@ class Matrix:
         return self.scores or self
 
     @property
-    def failed(self) -> NDArray[np.bool_]:
-        """Whether each run has missing items, (runs,)."""
+    def unbounded(self) -> NDArray[np.bool_]:
+        """Whether nothing bounds what a run's missing answers do to the metric, which the policy asks for, (runs,)."""
         import numpy as np
 
-        return np.asarray(self.of_items.missing.any(axis=1))
+        lacking: NDArray[np.bool_] = np.asarray(self.of_items.missing.any(axis=1))
+        bounded = self.missing_policy == "scored" or self.measure.value_range is not None
+        return np.zeros_like(lacking) if bounded else lacking
+
+    def with_policy(self, missing_policy: MissingPolicy) -> Matrix:
+        """The same scores under another policy for missing answers."""
+        within = {name: part.with_policy(missing_policy) for name, part in self.within.items()}
+        return replace(self, missing_policy=missing_policy, within=within)
 
     def slice(self, key: str, name: str) -> Matrix | None:
         """The matrix of the items with this value of a metadata key; None where there are none."""
@@ -167,7 +177,10 @@ def pooled(found: Sequence[Matrix], name: str) -> Matrix:
     keys = np.concatenate([one.keys for one in found])
     rows = [(one.values, one.asked, one.missing, one.unsure) for one in found]
     values, asked, missing, unsure = (np.concatenate(side, axis=1) for side in zip(*rows, strict=True))
-    return Matrix(replace(found[0].measure, task=name), keys, values, asked, missing, unsure, clusters, {})
+    measure = replace(found[0].measure, task=name)
+    return Matrix(
+        measure, keys, values, asked, missing, unsure, clusters, {}, missing_policy=found[0].missing_policy
+    )
 
 
 def make_matrix(
@@ -336,8 +349,8 @@ class Pair:
 
     @property
     def _unbounded(self) -> bool:
-        """Whether items failed under a metric of groups: nothing bounds what it would have been."""
-        return self.of.scores is not None and bool(self.of.failed[list(self.rows)].any())
+        """Whether answers are missing under a metric of groups, and the policy asks for what nothing bounds."""
+        return self.of.scores is not None and bool(self.of.unbounded[list(self.rows)].any())
 
     def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
         """What is said of the two, on the items that both were asked."""
@@ -349,16 +362,19 @@ class Pair:
         # What it rests on are items, and the groups are how that was found out.
         both = found.scores.asked[list(self.rows)].all(axis=0)
         n = int(common_counts(found)[self.rows])
+        missing = found.scores.missing[list(self.rows)] & both
         own = found.scores.clusters
         if self._unbounded:
             made = replace(made, low=math.nan, high=math.nan, p_value=math.nan, verdict="no difference seen")
         if found.measure.bounded:  # no such difference is beyond the ends
-            ends = ("low", "high", "scored_low", "scored_high")
+            ends = ("low", "high", "worst_low", "worst_high")
             made = replace(made, **{end: min(max(getattr(made, end), -1.0), 1.0) for end in ends})
         return replace(
             made,
             n=n,
-            n_missing=int(both.sum()) - n,
+            n_missing=int(missing.any(axis=0).sum()),
+            n_missing_a=int(missing[0].sum()),
+            n_missing_b=int(missing[1].sum()),
             n_clusters=None if own is None else len(np.unique(own[both])),
             test=made.test.removesuffix(", range not known")
             if made.test.startswith("none")
@@ -373,8 +389,8 @@ def pair_of(found: Matrix, rows: tuple[int, int] = (0, 1)) -> Pair:
 
     part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
     both = paired(
-        *(part.values[row] for row in rows), missing=part.missing[list(rows)], clusters=part.clusters,
-        value_range=found.measure.value_range,
+        *(part.values[row] for row in rows), missing=part.missing[list(rows)], missing_policy=found.missing_policy,
+        clusters=part.clusters, value_range=found.measure.value_range,
     )  # fmt: skip
     return Pair(rows, found, both)
 
@@ -393,7 +409,7 @@ def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float =
     left, right = (found.counted(row) for row in rows)
     return compare_unpaired(
         left.values[rows[0]], right.values[rows[1]], clusters_a=left.clusters, clusters_b=right.clusters, level=level,
-        value_range=found.measure.value_range,
+        missing_policy=found.missing_policy, value_range=found.measure.value_range,
     )  # fmt: skip
 
 
@@ -429,7 +445,7 @@ def group_notes(found: Matrix, shown: bool = True) -> list[str]:
             f"the interval of '{name}' rests on {groups} groups of {what} only; with fewer than {FEW_GROUPS} it is wide and "
             "assumes that these few are typical."
         )
-    if not notes and not shown and not found.failed.any():
+    if not notes and not shown and not found.unbounded.any():
         notes.append(
             f"the difference in '{name}' has no interval: without any one of the {what} it is the same, so its error is unknown."
         )

@@ -62,13 +62,18 @@ Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
 """Slice key ("domain") -> its values ("geography") -> metrics."""
 
 
+SELDOM = ("slices_left_out", "n_unsure", "n_judged", "n_judge_failed")
+"""Fields of a task's result that its record leaves out where they have nothing to say."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskResult:
     """What a run found on one task.
 
     n_samples: samples asked; n_missing: those without an answer or score, through no fault of the model; failures: how many answers and
     scores failed, by kind ("judge: " before those of judges). outcomes: how many answers, draws told apart, had which outcome
-    (`core/outcomes`). slices_left_out: slice keys with too many values to show. n_unsure: samples with a score that a careful
+    (`core/outcomes`). n_judged: scores that rules were unsure of and a judge gave instead, draws told apart; n_judge_failed: those
+    where the judge failed, so that the rules' reading stands. slices_left_out: slice keys with too many values to show. n_unsure: samples with a score that a careful
     reader might argue with.
     """
 
@@ -82,6 +87,8 @@ class TaskResult:
     slices_left_out: tuple[str, ...] = ()
     n_unsure: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
+    n_judged: int = 0
+    n_judge_failed: int = 0
 
     @property
     def main(self) -> MetricResult | None:
@@ -96,7 +103,7 @@ class TaskResult:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        found, seldom = plain_fields(self), ("slices_left_out", "n_unsure")
+        found, seldom = plain_fields(self), SELDOM
         always = ("name", "version", "n_samples", "n_missing", "outcomes", "failures", "metrics", "slices")
         return {key: found[key] for key in (*always, *seldom) if found[key] or key in always}
 
@@ -113,6 +120,8 @@ class TaskResult:
             slices_left_out=tuple(data.get("slices_left_out", ())),
             n_unsure=data.get("n_unsure", 0),
             outcomes=data.get("outcomes", {}),
+            n_judged=data.get("n_judged", 0),
+            n_judge_failed=data.get("n_judge_failed", 0),
         )
 
 

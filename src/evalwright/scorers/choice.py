@@ -1,64 +1,75 @@
 """Multiple choice: is the chosen option a right one? And of classes with a probability: is the most probable one?
 
-The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out of that text: a letter in one of its
-forms (`options.py`), or an option's text, where the reply says its answer (`text/locate.py`). A reply that may mean several options, or
-none, is undecided.
+The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out of that text (`chosen.py`). Every reply has
+a score: where it names several options the one that it claims most strongly counts, and the score is unsure; where it names none it is wrong.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from string import ascii_uppercase
+from typing import Any
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
-from evalwright.scorers.chosen import NONE_OF_THEM, NOT_EXTRACTED, SEVERAL, WEAK, extract
+from evalwright.scorers.chosen import EMPTY, NONE_OF_THEM, NOT_EXTRACTED, SEVERAL, extract
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
-from evalwright.scorers.text.locate import said
 
 
 def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
-    """1.0 where the chosen option is in `sample.gold`, else 0.0; labels "correct", "incorrect", "not_attempted".
+    """1.0 where the chosen option is in `sample.gold`, else 0.0; labels "correct", "incorrect", "not_attempted", "unreadable".
 
     normalise: by what each option's log-likelihood is divided before the highest is chosen: "none" keeps the strategy's
     choice; "characters" (Unicode code points of the option), "bytes" (its UTF-8 bytes), "tokens" (as the model counted
     them). Ties go to the first. parts: "predicted" and, where exactly one option is right, "gold" (indices; -1 for an answer that
-    chooses none). Undecided where no single option can be read from a text. Raises ScoringError without the log-likelihoods that
-    are asked for.
+    chooses none). Unsure where a reply names several options, or one without saying that it is the answer. Raises ScoringError without the
+    log-likelihoods that are asked for.
     """
     check_known("value of the option 'normalise'", [normalise], ("none", "characters", "bytes", "tokens"))
+    _check_options(sample)
+    if normalise != "none":
+        predicted = _by_length(sample, answer, normalise)
+        return _score(sample, predicted, f"log-likelihood per {normalise[:-1]}")
+    if answer.choice is not None:
+        return _score(sample, answer.choice, _chosen(sample, answer))
+    return choice_of_text(sample, answer.text)
+
+
+def choice_of_text(sample: Sample, text: str) -> Score:
+    """The score of the option that a text chooses. Raises ScoringError where the sample has no options with a right one."""
+    _check_options(sample)
+    chosen = extract(text, sample.choices, language_of(sample) or "en", sample.input)
+    # "I cannot tell" may be one of the options.
+    declining = None if any(map(declines, sample.choices)) else declines(text)
+    if declining:
+        return replace(_score(sample, NOT_EXTRACTED, "gives no answer"), label="not_attempted")
+    score = _score(sample, chosen.option, chosen.why)
+    if chosen.option == NOT_EXTRACTED:
+        return replace(score, label=_NO_CHOICE.get(chosen.why, UNREADABLE), unsure=chosen.unsure)
+    score = replace(score, unsure=chosen.unsure)
+    return with_evidence(score, text, chosen.claim, [sample.choices[chosen.option]])
+
+
+_NO_CHOICE = {EMPTY: "not_attempted", NONE_OF_THEM: "incorrect", SEVERAL: "incorrect"}
+"""Labels of replies that choose no single option, by what was read."""
+
+
+def _check_options(sample: Sample) -> None:
     if not sample.choices or not sample.gold:
         raise ScoringError(f"The sample '{sample.id}' has no options with a right one among them.")
-    # "I cannot tell" may be one of the options.
-    declining = None if any(map(declines, sample.choices)) else declines(answer.text)
-    if normalise != "none":
-        predicted, how = _by_length(sample, answer, normalise), f"log-likelihood per {normalise[:-1]}"
-    elif answer.choice is not None:
-        predicted, how = answer.choice, _chosen(sample, answer)
-    else:
-        language = language_of(sample) or "en"
-        predicted, how = extract(answer.text, sample.choices, language, sample.input)
-        if predicted != NOT_EXTRACTED and declining:
-            predicted = NOT_EXTRACTED
-        elif how == WEAK and predicted not in sample.gold:
-            predicted, how = NOT_EXTRACTED, f"option {_letter(predicted)}: {how}, which is not certain"
+
+
+def _score(sample: Sample, predicted: int, how: str) -> Score:
+    """The score of an option, with the parts that metrics over classes read."""
     parts = {"predicted": float(predicted)}
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
-    if predicted == NOT_EXTRACTED:
-        if how in (NONE_OF_THEM, SEVERAL):
-            return Score(0.0, "incorrect", how, parts)
-        if not answer.text.strip() or declining:
-            return Score(0.0, "not_attempted", how, parts)
-        return Score(0.0, UNREADABLE, how, parts, unsure=how)
     right = predicted in sample.gold
-    score = Score(
-        float(right), "correct" if right else "incorrect", f"option {_letter(predicted)}: {how}", parts
-    )
-    if normalise != "none" or answer.choice is not None:
-        return score  # the text says nothing of it
-    return with_evidence(score, answer.text, said(answer.text, sample.input).raw, [sample.choices[predicted]])
+    why = how if predicted == NOT_EXTRACTED else f"option {_letter(predicted)}: {how}"
+    return Score(float(right), "correct" if right else "incorrect", why, parts)
 
 
 def _chosen(sample: Sample, answer: Answer) -> str:
@@ -123,3 +134,13 @@ def classification(sample: Sample, answer: Answer) -> Score:
     if "probability" in parts:
         said += f"; P({sample.choices[-1]}) = {parts['probability']:.3f}"
     return Score(float(right), "correct" if right else "incorrect", said, parts)
+
+
+def _parts_of_no_choice(sample: Sample, options: Mapping[str, Any]) -> dict[str, float]:
+    """The parts of a reply that chose nothing, for metrics over classes."""
+    gold = {"gold": float(sample.gold[0])} if len(sample.gold) == 1 else {}
+    return {"predicted": float(NOT_EXTRACTED), **gold}
+
+
+for _scorer in (choice, classification):
+    vars(_scorer)["fault_parts"] = _parts_of_no_choice

@@ -1,179 +1,99 @@
-"""Which option of a question a reply chooses: by its letter (`options.py`) or by words that only that option has.
+"""Which option of a question a reply chooses: by its letter (`options.py`) or in words that only that option has (`option_texts.py`).
 
-The options are a closed set, so a word that one of them alone has names it. What a reply claims (`text/locate.py`) decides, the last claim of
-several; without one the single option that it names, its opening, its conclusion, or the one that is left where it rules out all others.
+What the reply claims (`text/locate.py`) decides, the last claim of several. Without one each mention of an option has a weight: called right,
+opening the reply, a line or bold words of its own, in the concluding sentence, in passing; the heaviest counts, of several the last. A choice is
+unsure where another option has a claim nearly as good.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from string import ascii_uppercase
+from typing import NamedTuple
 
-from evalwright.scorers.match import FUNCTION, read
-from evalwright.scorers.number import find_numbers
+from evalwright.scorers.match import read
+from evalwright.scorers.option_texts import OptionTexts, texts_of
 from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
 from evalwright.scorers.text.cues import last_revision
-from evalwright.scorers.text.locate import Said, lines, said
-from evalwright.scorers.text.marks import SPACELESS, alternatives
+from evalwright.scorers.text.locate import Said, lines, own_part, said
+from evalwright.scorers.text.marks import alternatives, ordinals
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import fold
+from evalwright.scorers.text.run_on import before_next_question
 
 NOT_EXTRACTED = -1
-"""The place of the option where no single one can be read."""
-NONE_OF_THEM, SEVERAL = "an option that does not exist", "more than one option"
-WEAK = "the only option among other words"
-NO_SINGLE = "no single option's letter or text as the answer"
-_TEXT = "the option's text"
+"""The place of the option where none can be read."""
+NONE_OF_THEM = "none of the options, or all"
+NO_SUCH_LETTER = "a letter that is no option"
+SEVERAL = "more than one option"
+NO_OPTION = "no option's letter or text as the answer"
+EMPTY = "the answer is empty"
+MAX_READ_CHARS = 4_000
+MAX_TEXT_MENTIONS = 40
+MAX_CLAUSE_CHARS = 200
+MAX_LETTER_GAP = 5
+"""Signs between an option's letter and its text."""
+
 _NONE = re.compile(alternatives("none"), re.IGNORECASE)
 _BOTH = re.compile(
     r"(?:[Bb]oth )?(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|、|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
 )
-_MARKED = re.compile("~~|[✓✔✅☑✗✘❌✖]")
-_LISTED = re.compile(r"(?m)^[\s(*_-]{0,4}[^\W\d_][).:、]|^[\s(*_-]{0,4}[A-Z]$")
-"""A line that begins with a letter of an option."""
-_WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
-_SHORT, _MOST_CHARACTERS, _MOST_MENTIONS, _MOST_PIECES, _LONGEST_WORD = 60, 4000, 40, 1000, 400
 
 
-def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> tuple[int, str]:
-    """The index of the one option that a text surely chooses and by which rule; NOT_EXTRACTED and why where there is none."""
-    return _Reader(choices, language, question).choice(spelled(text))
+class Choice(NamedTuple):
+    """The option that a reply chooses, or NOT_EXTRACTED; by which rule, why a reader might argue, and the words that were read as the answer."""
+
+    option: int
+    why: str
+    unsure: str = ""
+    claim: str = ""
 
 
-class Texts:
-    """The words of the options: which each has alone, and the numbers where each is one."""
-
-    def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
-        self.language = language
-        self.whole_of = [_folded(one) for one in choices]
-        pieces = [_pieces(one) for one in self.whole_of]
-        asked = _pieces(_stem(_folded(plain(question)), self.whole_of))
-        self._holders: dict[str, set[int]] = {}
-        for place, mine in enumerate(pieces):
-            for piece in mine:
-                self._holders.setdefault(piece, set()).add(place)
-        self._joined = [piece for piece in self._holders if _within_words(piece)]
-        self.own = [
-            {
-                piece
-                for piece in mine
-                if not any(one in piece for one in asked) and not self._elsewhere(piece, place)
-            }
-            for place, mine in enumerate(pieces)
-        ]
-        numbers = [find_numbers(plain(one), language) for one in choices]
-        for place, one in enumerate(choices):
-            if any(map(str.isdigit, one)) and not any(
-                any(map(str.isdigit, piece)) for piece in self.own[place]
-            ):
-                self.own[place] = set()
-        values = [one[0].value if len(one) == 1 else None for one in numbers]
-        self.values = values if None not in values and len(set(values)) == len(values) else []
-
-    def _elsewhere(self, piece: str, place: int) -> bool:
-        """Whether another option than that at a place has a word, or one that is the same with an ending."""
-        if len(self._holders[piece]) > 1:
-            return True
-        if not _within_words(piece):
-            return False
-        if len(self._joined) > _MOST_PIECES:
-            return True
-        near = (
-            one for one in self._joined if (one in piece or piece in one) and self._holders[one] != {place}
-        )
-        return any(_same(one, piece) or _same(piece, one) for one in near)
-
-    def whole(self, text: str) -> int | None:
-        """The option that a text is, and nothing else."""
-        bare = _folded(text)
-        found = [place for place, one in enumerate(self.whole_of) if one and one == bare]
-        return found[0] if len(found) == 1 else None
-
-    def named(self, text: str) -> Iterator[tuple[int, int, int]]:
-        """The options whose words stand in a text, with their places."""
-        text = text[:_MOST_CHARACTERS]
-        folded = fold(text.casefold())
-        if len(folded) != len(text):
-            folded = text.casefold() if len(text.casefold()) == len(text) else text
-        if self.values:
-            for number in find_numbers(text, self.language):
-                if number.value in self.values:
-                    yield self.values.index(number.value), number.start, number.end
-            return
-        for place in sorted(range(len(self.own)), key=lambda one: -len(self.whole_of[one])):
-            whole = re.escape(self.whole_of[place])
-            if whole and (match := re.search(rf"(?<!\w){whole}(?!\w)", folded)) is not None:
-                yield place, *match.span()
-                folded = folded[: match.start()] + " " * len(match.group()) + folded[match.end() :]
-        for word in _WORD.finditer(folded):
-            for place, own in enumerate(self.own):
-                if any(_same(word.group(), one) for one in own):
-                    yield place, *word.span()
+def extract(text: str, choices: tuple[str, ...], language: str = "en", question: str = "") -> Choice:
+    """The option that a reply chooses, as far as can be read; NOT_EXTRACTED where it names none."""
+    return _reader(choices, language, question).choice(spelled(text))
 
 
-def _stem(question: str, options: list[str]) -> str:
-    """A question without the options that it lists at its end."""
-    for option in sorted(options, key=len, reverse=True):
-        before, found, after = f" {question} ".rpartition(f" {option} ")
-        if not found:
-            return question
-        question = f"{before} {after}"
-    return question
-
-
-def _folded(text: str) -> str:
-    return " ".join(_WORD.findall(fold(plain(text).casefold())))
-
-
-def _pieces(text: str) -> set[str]:
-    """The words of a folded text, and in scripts without spaces all runs of half a word's length."""
-    out = set()
-    for word in text.split():
-        if re.match(f"[{SPACELESS}]", word):
-            if len(word) > _LONGEST_WORD:
-                continue
-            size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
-            out |= {word[at : at + size] for at in range(len(word) - size + 1)}
-        elif word not in FUNCTION and (len(word) > 2 or word.isdigit() or not word.isascii()):
-            out.add(word)
-    return out
-
-
-def _within_words(own: str) -> bool:
-    """Whether a word of an option can be part of a longer one: in scripts without spaces, and in Korean before endings."""
-    return "가" <= own[0] <= "힣" or re.match(f"[{SPACELESS}]", own) is not None
-
-
-def _same(word: str, own: str) -> bool:
-    """Whether a word of a reply is an option's, with an ending or without."""
-    if re.match(f"[{SPACELESS}]", own):
-        return own in word
-    return word.startswith(own) if "가" <= own[0] <= "힣" else word == own
+@lru_cache(maxsize=256)
+def _reader(choices: tuple[str, ...], language: str, question: str) -> _Reader:
+    return _Reader(choices, language, question)
 
 
 class _Reader:
     """The options of one sample, against which replies are read."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
-        self.question, self.count = question, len(choices)
-        self.letters, self.texts = Options(choices, language, question), Texts(choices, language, question)
-        self._asked = read(plain(question[:2000])).tokens
+        self.question = question
+        self.count = len(choices)
+        texts = texts_of(tuple(map(spelled, choices)), spelled(question))
+        self.letters = Options(texts, language, question)
+        self.texts = OptionTexts(texts, language, question)
+        asked = plain(question[-2000:])
+        self.negated = self.letters.cues.denies(read(asked).tokens, asked)
 
-    def choice(self, text: str) -> tuple[int, str]:
+    def choice(self, text: str) -> Choice:
         """The option that a reply chooses, and how it was found."""
-        found = said(text, self.question, self._holds)
-        bare = found.text.strip(" .()\"'*。")
+        located = said(self._own_reply(text), self.question, self._holds)
+        bare = located.text.strip(" .()\"'*。")
         if not any(map(str.isalnum, bare)):
-            return NOT_EXTRACTED, "the answer is empty"
-        if (whole := self.texts.whole(found.text)) is not None:
-            return whole, _TEXT
-        if (odd := self._outside(bare)) is not None:
-            return NOT_EXTRACTED, odd
-        if "~~" in text or (not found.marked and _MARKED.search(text)):
-            return NOT_EXTRACTED, "options are struck out or ticked"
-        return self._claimed(found) if found.rule else self._free(found)
+            return Choice(NOT_EXTRACTED, EMPTY)
+        if (whole := self.texts.whole(located.text)) is not None:
+            return Choice(whole, "the option's text", claim=located.raw)
+        if (outside := self._outside(bare)) is not None:
+            return Choice(NOT_EXTRACTED, outside, claim=located.raw)
+        chosen = self._claimed(located) if located.rule else None
+        return chosen or self._weighed(located)
+
+    def _own_reply(self, text: str) -> str:
+        """The reply without a further question that it goes on to ask."""
+        return before_next_question(own_part(text, self.question), self.question, self._answered, self.count)
+
+    def _answered(self, beginning: str) -> bool:
+        """Whether the beginning of a reply has chosen an option, rather than listed them."""
+        options = {item.option for item in self._mentions(plain(beginning))[0]}
+        return len(options) == 1 or (len(options) > 1 and self._holds(beginning.strip().split("\n")[0]))
 
     def _holds(self, text: str) -> bool:
         """Whether a text names an option."""
@@ -183,110 +103,289 @@ class _Reader:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
         letter = len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
-        if _NONE.fullmatch(bare) or (
-            letter and not any(one[:1].upper() == bare for one in self.texts.whole_of)
-        ):
+        if _NONE.fullmatch(bare):
             return NONE_OF_THEM
+        if letter and not any(option[:1].upper() == bare for option in self.texts.whole_of):
+            return NO_SUCH_LETTER
         if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
             return SEVERAL
         return None
 
     def _mentions(self, text: str) -> tuple[list[Item], list[Item]]:
         """The options that a text names by letter or words: undenied and denied, in order."""
-        text = text[:_MOST_CHARACTERS]
+        text = text[:MAX_READ_CHARS]
         free = self.letters.items(text)
         denied = self.letters.items(text, denied=True)
-        spans = sorted(set(self.texts.named(text)), key=lambda one: one[1:])[:_MOST_MENTIONS]
-        taken = [(one.start, one.end) for one in (*free, *denied)]
-        spans = [one for one in spans if not any(a <= one[1] < b for a, b in taken)]
-        for at, (place, start, end) in enumerate(spans):
-            last = max((b for _, b in [*((s, e) for _, s, e in spans[:at]), *taken] if b <= start), default=0)
-            following = min(
-                (a for a, _ in [*((s, e) for _, s, e in spans[at + 1 :]), *taken] if a >= end),
-                default=len(text),
-            )
-            item = Item(place, start, end, LONE, letter=False)
+        taken = [(item.start, item.end) for item in (*free, *denied)]
+        spans: list[tuple[int, int, int]] = []
+        for span in sorted(set(self.texts.named(text)), key=lambda span: (span[1], -span[2]))[
+            :MAX_TEXT_MENTIONS
+        ]:
+            inside = any(start <= span[1] < end for start, end in (*taken, *(kept[1:] for kept in spans)))
+            if not inside:
+                spans.append(span)
+        edges = sorted([*taken, *(span[1:] for span in spans)])
+        for option, start, end in spans:
+            last = max((before_end for _, before_end in edges if before_end <= start), default=0)
+            following = min((after for after, _ in edges if after >= end), default=len(text))
+            item = Item(option, start, end, LONE, letter=False)
             (denied if self.letters.denied(text, item, last, following) else free).append(item)
-        return sorted(free, key=lambda one: one.start), denied
+        # "C) Earth is wrong" denies the letter with the text behind it.
+        before = {(item.option, item.start) for item in denied if not item.letter}
+        with_text = [
+            item
+            for item in free
+            if item.letter
+            and any((item.option, item.end + gap) in before for gap in range(1, MAX_LETTER_GAP))
+        ]
+        free = [item for item in free if item not in with_text]
+        return sorted(free, key=lambda item: item.start), [*denied, *with_text]
 
-    def _claimed(self, found: Said) -> tuple[int, str]:
-        """The option that a claim names, where nothing beside it claims another."""
-        for part in dict.fromkeys(((lines(found.text) or [found.text])[0], found.text)):
+    def _claimed(self, located: Said) -> Choice | None:
+        """The option that a claim names; None where it names none."""
+        first_line = (lines(located.text) or [located.text])[0]
+        option, unsure = NOT_EXTRACTED, ""
+        for part in dict.fromkeys((first_line, located.text)):
             free, _denied = self._mentions(part)
-            index = self._one(part, free, claimed=True)
-            if index != NOT_EXTRACTED:
-                break
             if free:
-                return NOT_EXTRACTED, NO_SINGLE
-        if index == NOT_EXTRACTED:
-            return NOT_EXTRACTED, NO_SINGLE
-        changed = found.rule.startswith("a change of mind") or last_revision(found.before)
-        beside = f"{found.after}" if changed else f"{found.before}\n{found.after}"
-        items = self.letters.items(found.text)
-        offered = any(
-            joined(found.text, *pair) and pair[0].option != pair[1].option for pair in pairwise(items)
-        )
-        if offered or any(one.option != index for one in self.letters.items(beside) if one.how == CLAIMED):
-            return NOT_EXTRACTED, "another option is named as the answer too"
-        return index, f"the option {found.rule}"
+                option, unsure = self._of_claim(part, free)
+            if option != NOT_EXTRACTED:
+                break
+        if option == NOT_EXTRACTED and not unsure:
+            return None
+        changed = located.rule.startswith("a change of mind") or last_revision(located.before)
+        beside = located.after if changed else f"{located.before}\n{located.after}"
+        if any(item.option != option for item in self.letters.items(beside) if item.how == CLAIMED):
+            unsure = unsure or "another option is named as the answer too"
+        how = f"the option {located.rule}" if option != NOT_EXTRACTED else SEVERAL
+        return Choice(option, how, unsure, located.raw)
 
-    def _one(self, text: str, free: list[Item], *, claimed: bool = False) -> int:
-        """The single option that a stretch of text gives, by a letter or in words that agree with each other."""
-        letters = [one for one in free if one.letter and (one.how > LONE or claimed or len(text) <= _SHORT)]
-        strong = [one for one in letters if one.how >= CLAIMED] or letters if claimed else letters
-        given, named = {one.option for one in strong}, {one.option for one in free if not one.letter}
-        if any(joined(text, *pair) for pair in pairwise(one for one in free if one.letter)):
-            return NOT_EXTRACTED
-        if len(given) == 1:
-            return (
-                given.pop() if not named or (given & named if claimed else given == named) else NOT_EXTRACTED
-            )
-        lone = {one.option for one in free if one.letter}
-        return named.pop() if len(named) == 1 and not given and lone <= named else NOT_EXTRACTED
+    def _of_claim(self, text: str, free: Sequence[Item]) -> tuple[int, str]:
+        """The option of a claim's mentions, and what speaks against it."""
+        letters = [item for item in free if item.letter]
+        named = {item.option for item in free if not item.letter}
+        if not letters:
+            offered = self._offered(text, free)
+            single = [item for item in free if item.start not in offered]
+            option = single[0].option if single else NOT_EXTRACTED
+            return option, "" if len(named) == 1 else SEVERAL
+        offered = self._offered(text, letters)
+        single = [item for item in letters if item.start not in offered]
+        if not single:
+            return (named.pop(), SEVERAL) if len(named) == 1 else (NOT_EXTRACTED, SEVERAL)
+        strong = [item for item in single if item.how >= CLAIMED] or single
+        option = strong[0].option
+        if offered or len({item.option for item in strong}) > 1:
+            return option, SEVERAL
+        if named and option not in named:
+            return option, "the letter of one option and the text of another"
+        return option, ""
 
-    def _free(self, found: Said) -> tuple[int, str]:
-        """The option that a reply without a claim names."""
-        text, parts = found.text, lines(found.text)
+    def _offered(self, text: str, letters: Sequence[Item]) -> set[int]:
+        """Where letters stand that are offered together ("A or B")."""
+        return {
+            item.start
+            for pair in pairwise(letters)
+            if pair[0].option != pair[1].option
+            and pair[0].letter is pair[1].letter
+            and joined(text, *pair)
+            and not (pair[1].how == CLAIMED and text[pair[0].end : pair[1].start].strip() == ",")
+            for item in pair
+        }
+
+    def _weighed(self, located: Said) -> Choice:
+        """The option that a reply without a claim of it names with the most weight."""
+        text = located.text
         free, denied = self._mentions(text)
-        named, out = {one.option for one in free}, {one.option for one in denied}
-        if "?" in text or (
-            self.letters.cues.offers(read(text).tokens, text) and len(named | out) < self.count - 1
-        ):
-            return NOT_EXTRACTED, "an alternative or a question"
-        if out and not any(one.letter for one in free) and self.letters.cues.denies(self._asked, ""):
-            return (
-                NOT_EXTRACTED,
-                "options are denied, and the question asks for one of which something is not true",
-            )
-        index = self._one(text, free)
-        if index != NOT_EXTRACTED and index not in out:
-            alone = (
-                len(text) <= _SHORT
-                and len(parts) == 1
-                and any(one.how != LONE or not one.letter for one in free)
-            )
-            return index, "the only option that it names" if alone else WEAK
-        if len(parts) > 1 and len(_LISTED.findall(text)) < 2:
-            for part, how in (
-                (found.last, "the option in its conclusion"),
-                (parts[0], "the option with which it opens"),
-            ):
-                some, _ = self._mentions(part)
-                index = self._one(part, some)
-                if index == NOT_EXTRACTED or (
-                    how[-1] == "s" and not (some[0].how == OPENS or self.texts.whole(part) is not None)
-                ):
-                    continue
-                rest = [one for one in self._mentions(text.replace(part, ""))[0] if one.how >= CLAIMED]
-                if not any(one.option != index for one in rest):
-                    return index, how
-        once = len(free) + len(denied) == len(named | out)
+        rejected = {item.option for item in denied}
+        others = {item.option for item in free if item.letter} - rejected
         if (
-            self.count > 3
-            and once
-            and len(named | out) == self.count - 1
-            and not any(one.how >= CLAIMED for one in free)
-            and not self.texts.values
+            self.negated
+            and len(rejected) == 1
+            and len(others) != 1
+            and not any(item.how == CLAIMED for item in free)
         ):
-            return (set(range(self.count)) - named - out).pop(), WEAK
-        return NOT_EXTRACTED, NO_SINGLE
+            return Choice(rejected.pop(), "the option of which something is not true", "a denial")
+        offered = self._offered(text, free)
+        if not free:
+            return self._left_over(text, rejected)
+        left = set(range(self.count)) - (rejected or {item.option for item in free})
+        words = sum(map(str.isalpha, text)) - sum(item.end - item.start for item in free)
+        if len(offered) == len(free) and not (len(left) == 1 and words >= SENTENCE_LETTERS):
+            return Choice(NOT_EXTRACTED, SEVERAL, SEVERAL)
+        listing = self._listing(text, free)
+        if len(listing) == len(free) and len({item.option for item in free}) == self.count:
+            return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
+        weights = [
+            0 if item.start in offered else weight
+            for item, weight in zip(free, self._weights(located, free, listing), strict=True)
+        ]
+        top = max(weights)
+        if top <= LAST and len(left) == 1 and self.count > 2:
+            return Choice(
+                left.pop(), "the only option that it does not speak of", "no option is named as the answer"
+            )
+        heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
+        if top == ECHOING:
+            heaviest.reverse()  # the first answer counts, the last conclusion
+        option = heaviest[-1].option
+        rivals = {
+            item.option for item, weight in zip(free, weights, strict=True) if weight >= min(top, SECOND)
+        }
+        alone = len({item.option for item in free}) == 1
+        line = _line_of(text, heaviest[-1])
+        beside = {item.option for item in free if not item.letter and _line_of(text, item) == line}
+        if heaviest[-1].letter and top == ALONE and beside and option not in beside:
+            return Choice(option, _HOW[top], "the letter of one option and the text of another")
+        brief = len(text) <= BRIEF_CHARS or top >= LAST
+        sure = rivals == {option} and (top >= STRONG or (alone and brief))
+        unsure = (
+            "" if sure else "it is named, but not as the answer" if alone else "other options are named too"
+        )
+        return Choice(option, _HOW[top], unsure)
+
+    def _weights(self, located: Said, free: Sequence[Item], listing: set[int]) -> list[int]:
+        """How much each mention speaks for its option."""
+        text = located.text
+        parts = _placed(text, lines(text))
+        bold = {option for words in located.bold if (option := self._alone(words)) is not None}
+        concluding = len(parts) > 1 and bool(located.last)
+        echoes = {
+            item.start: self.texts.echo(_clause_of(text, item))
+            for item in free
+            if not item.letter and not self.texts.values
+        }
+        echoes = dict.fromkeys((item.start for item in free), 0) | echoes
+        most = max(echoes.values())
+        weights = []
+        for item in free:
+            line = _line_of(text, item)
+            if item.letter and item.how == CLAIMED:
+                weight = CALLED_RIGHT
+            elif item.start in listing:
+                weight = PASSING
+            elif (
+                self._stands_alone(line, item)
+                or (item.letter and item.how == OPENS)
+                or (not item.letter and parts and self._opens(text, item, parts[0], free))
+            ):
+                weight = ALONE
+            elif bold == {item.option}:
+                weight = BOLD
+            elif concluding and item.start >= parts[-1][0]:
+                weight = CONCLUDING
+            elif echoes[item.start] and echoes[item.start] == most:
+                weight = ECHOING
+            elif len(parts) > 1 and item.start >= parts[-1][0]:
+                weight = LAST
+            elif parts and item.start < parts[0][1]:
+                weight = FIRST
+            else:
+                weight = PASSING
+            weights.append(weight)
+        return weights
+
+    def _stands_alone(self, line: str, item: Item) -> bool:
+        """Whether a line is nothing but an option's letter or text."""
+        bare = "".join(filter(str.isalnum, line))
+        return self.texts.whole(line) == item.option or (
+            item.letter and len(bare) <= max(2, item.end - item.start)
+        )
+
+    def _opens(self, text: str, item: Item, first: tuple[int, int], free: Sequence[Item]) -> bool:
+        """Whether a reply begins with an option's text, which is most of its first sentence, and names no other there."""
+        start, end = first
+        others = any(other.option != item.option and other.start < end for other in free)
+        return (
+            not others
+            and item.start - start <= 2
+            and 2 * (item.end - item.start) >= end - start - ENDING_CHARS
+        )
+
+    def _listing(self, text: str, free: Sequence[Item]) -> set[int]:
+        """Where mentions stand in lines that go through the options, each beginning with its letter or text."""
+        starts: dict[int, int] = {}
+        for item in free:
+            line = _line_of(text, item)
+            begins = not any(map(str.isalnum, text[text.rfind("\n", 0, item.start) + 1 : item.start]))
+            if begins and not self._stands_alone(line, item):
+                starts.setdefault(item.option, item.start)
+        if len(starts) < 2 or (0 not in starts and len(starts) < 3):
+            return set()
+        lines_of = {text.rfind("\n", 0, start) for start in starts.values()}
+        return {item.start for item in free if text.rfind("\n", 0, item.start) in lines_of}
+
+    def _alone(self, words: str) -> int | None:
+        """The single option that bold words name."""
+        options = {item.option for item in self._mentions(words)[0]}
+        return options.pop() if len(options) == 1 else None
+
+    def _left_over(self, text: str, out: set[int]) -> Choice:
+        """The option that is left where all others are ruled out, or that is named by its place."""
+        left = set(range(self.count)) - out
+        if out and len(left) == 1:
+            return Choice(
+                left.pop(), "the only option that it does not rule out", "no option is named as the answer"
+            )
+        places = {
+            int(match.lastgroup[-1]) - 1
+            for match in ordinals().finditer(text[:MAX_READ_CHARS])
+            if match.lastgroup
+        }
+        if len(places) == 1 and max(places) < self.count:
+            return Choice(places.pop(), "the option by its place", "an option's place in words")
+        return Choice(NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else "")
+
+
+PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(8)
+"""What a mention weighs."""
+SECOND = LAST
+"""The weight from which another option makes a choice unsure."""
+STRONG = BOLD
+"""The weight from which a choice is sure though other options are named."""
+BRIEF_CHARS = 120
+"""A reply so short that names one option gives it as its answer."""
+SENTENCE_LETTERS = 10
+"""Letters beside the options from which a list of them is a sentence about them, and not a choice of several."""
+ENDING_CHARS = 8
+"""Of a sentence that is an option and a word such as "です"."""
+_HOW = {
+    CALLED_RIGHT: "the option that it calls right",
+    ALONE: "the option with which it opens, or that stands alone",
+    BOLD: "the option in bold",
+    CONCLUDING: "the option in its conclusion",
+    ECHOING: "the option in the words of the question",
+    LAST: "the option in its last sentence",
+    FIRST: "the option in its first sentence",
+    PASSING: "the option that it names last",
+}
+
+
+def _line_of(text: str, item: Item) -> str:
+    start = text.rfind("\n", 0, item.start) + 1
+    end = text.find("\n", item.end)
+    return text[start : end if end >= 0 else len(text)]
+
+
+_CLAUSE = re.compile(
+    r"[.,;:!?。，、；：！？\n]|(?<=[\u0e00-\u0eff]) | (?:but|mais|pero|aber|ma|mas|но|tetapi|nhưng) "
+)
+
+
+def _clause_of(text: str, item: Item) -> str:
+    """The clause in which an option is named."""
+    start = max(0, item.start - MAX_CLAUSE_CHARS)
+    before = _CLAUSE.split(text[start : item.start])[-1]
+    behind = _CLAUSE.split(text[item.end : item.end + MAX_CLAUSE_CHARS], maxsplit=1)[0]
+    return f"{before}{text[item.start : item.end]}{behind}"
+
+
+def _placed(text: str, parts: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the sentences of a text stand."""
+    spans = []
+    place = 0
+    for part in parts:
+        start = max(text.find(part[:40], place), place)
+        spans.append((start, start + len(part)))
+        place = start + 1
+    return spans

@@ -1,6 +1,6 @@
 """Times of day: "14:30", "2:30 pm", "14.30 Uhr", "1430 hours", "오후 2시 30분", and whether a reply gives the target time.
 
-A time without "am" or "pm" up to 12:59 may be one of the afternoon too, so "2:30" for 14:30 is undecided.
+A time without "am" or "pm" up to 12:59 may be one of the afternoon too, so "2:30" for 14:30 is right, and unsure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from evalwright.scorers.dates import BOUND
 from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.tokens import Words
-from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, unreadable
 
 _H, _M = r"2[0-4]|[01]?\d", r"[0-5]\d"
 _TARGET = re.compile(rf"(?:{_H})(?::{_M}(?:\s?[ap]\.?m\.?)?|\s?[ap]\.?m\.?)", re.IGNORECASE)
@@ -22,8 +22,6 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _AFTERNOON = ("p", "午後", "下午", "오후")
-_LONG = 80
-"""Characters up to which a reply with another time is surely another answer."""
 
 
 def is_time(target: str) -> bool:
@@ -32,22 +30,29 @@ def is_time(target: str) -> bool:
 
 
 def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
-    """Whether a reply surely gives a target time, or another."""
+    """Whether a reply gives a target time; the first one counts."""
     text = said.text
-    right = [(given[0], target) for target in targets for _, given in _times(target)]
+    right = [(minutes[0], target) for target in targets for _, minutes in _times(target)]
     wanted = {minutes for minutes, _ in right}
-    found = _times(text)
-    if len({given for _, given in found}) != 1:
-        return undecided("several times" if found else "no time that can be read")
-    before = text[: found[0][0]]
-    if "?" in text or BOUND.search(before) or cues(language).denies(Words(text).folded_tokens, text):
-        return undecided("a time that is denied, a bound or a question")
-    given = found[0][1]
-    if wanted.isdisjoint(given):
-        short = said.marked or len(text) <= _LONG
-        return incorrect("another time") if short else undecided("perhaps the time of something else")
-    written = any(given[0] == minutes and not any(map(str.isalpha, target)) for minutes, target in right)
-    return correct("the target time") if written or len(given) == 1 else undecided("morning or afternoon")
+    times = _times(text)
+    if not times:
+        return unreadable("no time that can be read")
+    start, readings = times[0]
+    before = text[:start]
+    is_target = not wanted.isdisjoint(readings)
+    if cues(language).denies(Words(before).folded_tokens, before[-4:]):
+        return incorrect("a time that is denied")
+    if BOUND.search(before.casefold()):
+        return incorrect("a bound or a range", "a bound or a range" if is_target else "")
+    rivals = [other for _, other in times[1:] if wanted.isdisjoint(other) == is_target]
+    if not is_target:
+        return incorrect("another time", "several times" if rivals else "")
+    is_written = any(
+        readings[0] == minutes and not any(map(str.isalpha, target)) for minutes, target in right
+    )
+    if not is_written and len(readings) > 1:
+        return correct("the target time", "morning or afternoon")
+    return correct("the target time", "several times" if rivals else "")
 
 
 def _times(text: str) -> list[tuple[int, tuple[int, ...]]]:

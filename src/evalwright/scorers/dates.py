@@ -20,7 +20,7 @@ from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.text.wordlists import word_list, word_set
-from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, unreadable
 
 MONTHS = months()
 _ONES = word_list("first second third fourth fifth sixth seventh eighth ninth")
@@ -42,8 +42,10 @@ _DAY = (
 _M = r"(?:1[0-2]|0?[1-9])"
 _Y = r"[12]\d{3}"
 _LINK = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
+_LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
+"""Letters of scripts with spaces, which make a word of the digits beside them."""
 _FORMS = tuple(
-    re.compile(rf"(?<![\w.,/-]){form}", re.IGNORECASE)
+    re.compile(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
     for form in (
         rf"(?P<y>{_Y})\s?(?P<s>[-/.])\s?(?P<m>{_M})(?:\s?(?P=s)\s?(?P<d>{_D}))?(?!(?!T\d\d:)[\w/-]|\.\d)",
         rf"(?P<a>{_D})\s?(?P<s>[-/.])\s?(?P<b>{_D})\s?(?P=s)\s?(?:(?P<y>{_Y})|'?(?P<short>\d\d))(?![\w/-]|\.\d)",
@@ -57,9 +59,23 @@ _FORMS = tuple(
     )
 )
 """y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without its century."""
-_YEAR = re.compile(r"(?<![\w.,:/-])(?:(?P<y>[12]\d{3})(?![^\W_]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))")
+_YEAR = re.compile(
+    rf"(?<![{_LETTERS}\d_.,:/-])(?:(?P<y>[12]\d{{3}})(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))"
+)
+_ERA_BEGINS = {
+    "明治": 1867,
+    "大正": 1911,
+    "昭和": 1925,
+    "平成": 1988,
+    "令和": 2018,
+    "民國": 1911,
+    "民国": 1911,
+}
+"""The year before the first of an era."""
+_HAN = "〇零一二三四五六七八九十"
 _SPELLED = re.compile(
-    "[〇零一二三四五六七八九十]{1,4}(?=[年月日号])|(?<![가-힣])[영공일이삼사오육칠팔구십백천]{1,9}(?= ?[년월일])"
+    rf"(?P<era>{'|'.join(_ERA_BEGINS)})\s?(?P<number>元|\d{{1,3}}|[{_HAN}]{{1,4}})(?=年)"
+    rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{{1,9}})(?= ?[년월일])"
 )
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
 _BUDDHIST = range(2300, 2700)
@@ -103,8 +119,7 @@ class Found:
 
 def find_dates(found_words: Words, years: bool = True) -> list[Found]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
-    text = _SPELLED.sub(lambda run: f"{characters(run.group()):>{len(run.group())}}", found_words.text)
-    text = _ARABIC_ERA.sub(" ", text)
+    text, places = _in_digits(_ARABIC_ERA.sub(" ", found_words.text))
     if not any(map(str.isdigit, text)) and _DAY_IN_WORDS.isdisjoint(found_words.tokens):
         return []
     found: list[Found] = []
@@ -118,9 +133,42 @@ def find_dates(found_words: Words, years: bool = True) -> list[Found]:
             if len(found) >= _MOST:
                 break
             readings = _readings(match)
-            if readings and not any(one.start < match.end() and match.start() < one.end for one in found):
-                found.append(Found(readings, *match.span()))
+            start, end = (_place_before(place, places) for place in match.span())
+            if readings and not any(one.start < end and start < one.end for one in found):
+                found.append(Found(readings, start, end))
     return _joined(sorted(found, key=lambda one: one.start))
+
+
+def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """A text with the numbers of East Asian dates in digits; for each replaced stretch, its end in the new text and in the old."""
+    if text.isascii():
+        return text, []
+    pieces: list[str] = []
+    places: list[tuple[int, int]] = []
+    length = old_end = 0
+    for match in _SPELLED.finditer(text):
+        era, number = match["era"], match["number"] or match["han"] or match["hangul"]
+        if era is None:
+            year_or_day = characters(number)
+        else:
+            year_or_day = _ERA_BEGINS[era] + (
+                1 if number == "元" else int(number) if number.isdecimal() else characters(number)
+            )
+        pieces += [text[old_end : match.start()], str(year_or_day)]
+        length += len(pieces[-2]) + len(pieces[-1])
+        old_end = match.end()
+        places.append((length, old_end))
+    return "".join([*pieces, text[old_end:]]), places
+
+
+def _place_before(place: int, places: Sequence[tuple[int, int]]) -> int:
+    """A place of the text that `_in_digits` returns, in the text that it was given."""
+    shift = 0
+    for end, old_end in places:
+        if place < end:
+            break
+        shift = old_end - end
+    return place + shift
 
 
 def _joined(found: list[Found]) -> list[Found]:
@@ -191,75 +239,110 @@ _OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|sp
 BOUND = re.compile(
     r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
 )
-_ERA = re.compile(
-    r"昭和|平成|令和|明治|大正|民[国國]|単紀|단기|พ\.ศ|हिजरी|विक्रम|هـ|\bB\.?C|\bA\.?H\b|\bv\. ?Chr|av\. J|до н",
-    re.IGNORECASE,
-)
+_BEFORE_CHRIST = re.compile(r"\s?(?:B\.?\s?C|v\. ?Chr|av\. ?J|a\. ?C|до н|p\.n\.e)", re.IGNORECASE)
+_BC_BEFORE = re.compile(r"(?:公元前|紀元前|기원전)\s?$")
+_OTHER_CALENDAR = re.compile(r"単紀|단기|हिजरी|विक्रम|هـ|\bA\.?H\b")
 """Years that count from elsewhere."""
+AROUND_CHARS = 24
 
 
 def judge_date(said: Said, targets: Sequence[Date], question: str, language: str) -> Verdict:
-    """Whether the answer surely gives a target date, or another."""
+    """Whether the answer gives a target date."""
     text = said.text
-    found = find_dates(Words(text))
-    if not found:
+    dates = find_dates(Words(text))
+    if not dates:
         return _spelled(text, targets, language)
     asked = {
-        token[:4] for token in read(plain(question[:2000])).tokens if token not in FUNCTION and len(token) > 2
+        _stem(token)
+        for token in read(plain(question[:2000])).tokens
+        if token not in FUNCTION and len(token) > 2
     }
-    date, sure = _answering(found, said, asked)
-    if date is None:
-        return undecided("several dates")
+    date, is_firm = _answering(dates, said, asked, targets)
     shown = f"'{text[date.start : date.end]}'"
-    around = text[max(0, date.start - 24) : date.start].casefold()
-    if "?" in text or cues(language).denies(fold(around).split(), around[-4:]) or BOUND.search(around):
-        return undecided(f"{shown} is denied, a bound or a question")
-    if cues(language).offers(fold(around).split(), around):
-        return undecided(f"{shown} is one of several days")
-    if any(reading.covers(one) for reading in date.readings for one in targets):
-        return correct(f"{shown} is the target date")
-    if any(
-        not reading.conflicts(one) and not reading.covers(one) for reading in date.readings for one in targets
+    around = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
+    is_target = _covers(date, targets)
+    if cues(language).denies(fold(around).split(), around[-4:]):
+        return incorrect(f"{shown} is denied", "" if is_target else "a date that is denied")
+    if _BEFORE_CHRIST.match(text, date.end) or _BC_BEFORE.search(text[: date.start]):
+        return incorrect(f"{shown} is before Christ")
+    if is_target and BOUND.search(around):
+        return incorrect(f"{shown} is a bound", "a bound")
+    if cues(language).offers(fold(around).split()[-3:], around[-4:]) or _is_alternative(
+        text, date, dates, language
     ):
-        return undecided(f"{shown} has not every part of the target")
-    if not sure or _ERA.search(text) or _OFFSET.search(text.casefold()):
-        return undecided(f"{shown} may be the date of something else")
-    return incorrect(f"{shown} is another date")
+        return incorrect(f"{shown} is one of several", "one of several days" if is_target else "")
+    rivals = [other for other in dates if other is not date and _covers(other, targets) != is_target]
+    if is_target:
+        return correct(f"{shown} is the target date", "several dates" if rivals and not is_firm else "")
+    if any(not reading.conflicts(target) for reading in date.readings for target in targets):
+        return incorrect(f"{shown} is not the whole target", "not every part of the date")
+    if _OTHER_CALENDAR.search(text):
+        return incorrect(f"{shown} is another date", "another calendar")
+    return incorrect(f"{shown} is another date", "several dates" if rivals and not is_firm else "")
 
 
-def _answering(found: Sequence[Found], said: Said, asked: set[str]) -> tuple[Found | None, bool]:
-    """The date that answers, and whether it surely is meant as the answer; None where it is not clear which of several does.
+def _covers(date: Found, targets: Sequence[Date]) -> bool:
+    return any(reading.covers(target) for reading in date.readings for target in targets)
 
-    The only one; the only one in bold; the one with which the reply opens; the one whose clause says most of the question's words.
+
+def _is_alternative(text: str, date: Found, dates: Sequence[Found], language: str) -> bool:
+    """Whether another date is offered right behind one: "1912 or 1913"."""
+    following = next((other for other in dates if other.start >= date.end), None)
+    if following is None or following.start - date.end > AROUND_CHARS:
+        return False
+    between = text[date.end : following.start]
+    return cues(language).offers(fold(between.casefold()).split(), between)
+
+
+def _stem(token: str) -> str:
+    """A word as it is compared with the question's: its first letters, or the consonants of a short one ("sank", "sink")."""
+    return re.sub("[aeiou]", "", token) if token.isascii() and len(token) <= 5 else token[:4]
+
+
+def _answering(
+    dates: Sequence[Found], said: Said, asked: set[str], targets: Sequence[Date]
+) -> tuple[Found, bool]:
+    """The date that answers, and whether it surely is meant.
+
+    The only one; the only one in bold; the one with which the reply opens; the one whose clause says most of the question's words;
+    the first. A date without a part that every target has is passed over.
     """
     text = said.text
-    edges = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
-    same = len({one.readings for one in found}) == 1
-    scores, alone = [], []
-    for one in found[:1] if same else found:
-        start = max(edge for edge in edges if edge <= one.start)
-        end = min(edge for edge in edges if edge >= one.end)
-        tokens = read(text[start : one.start] + " " + text[one.end : end]).tokens
-        scores.append(len({token[:4] for token in tokens} & asked))
-        alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
-    if same:
-        return found[0], scores[0] > 0 or alone[0] or said.marked
-    bold = [one for one in found if len(said.bold) == 1 and text[one.start : one.end] in said.bold[0]]
+    needed = [
+        date
+        for date in dates
+        if any(
+            all(part or not wanted for part, wanted in zip(date.readings[0], target, strict=True))
+            for target in targets
+        )
+    ]
+    dates = needed or dates
+    if len({date.readings for date in dates}) == 1:
+        return dates[0], True
+    bold = [date for date in dates if len(said.bold) == 1 and text[date.start : date.end] in said.bold[0]]
     if len(bold) == 1:
         return bold[0], True
-    top = max(scores)
-    best = [one for one, score in zip(found, scores, strict=True) if score == top and top]
-    if alone[0] and (not best or found[0] in best) and not _CLAUSE.search(text, 0, found[0].start):
-        return found[0], True
-    return (
-        (best[0], not alone[0]) if len(best) == 1 and (best[0] is found[0] or not alone[0]) else (None, False)
-    )
+
+    edges = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
+    shared, is_alone = [], []
+    for date in dates:
+        start = max(edge for edge in edges if edge <= date.start)
+        end = min((edge for edge in edges if edge >= date.end), default=len(text))
+        tokens = read(text[start : date.start] + " " + text[date.end : end]).tokens
+        shared.append({_stem(token) for token in tokens} & asked)
+        is_alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
+    if is_alone[0] and not _CLAUSE.search(text, 0, dates[0].start):
+        return dates[0], True
+    best = max(range(len(dates)), key=lambda place: (len(shared[place]), -place))
+    others = [words for place, words in enumerate(shared) if place != best]
+    return dates[best], all(words < shared[best] for words in others)
 
 
 def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
     """A date with its numbers in words: only what is right can be seen of it."""
     tokens = [token.casefold() for token in Words(text).tokens]
-    numbers = {int(one.value) for one in find_numbers(text, language) if one.value == int(one.value)}
+    whole = (number for number in find_numbers(text, language) if number.value == int(number.value))
+    numbers = {int(number.value) for number in whole if not number.bound}
     named = {MONTHS[token] for token in tokens if token in MONTHS}
     for target in targets:
         if (
@@ -269,7 +352,8 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
             and len(numbers) <= 2
         ):
             return correct("the target date in words")
-    return undecided("no date that can be read")
+    doubt = "perhaps a date in words or a range" if numbers or named or language != "en" else ""
+    return unreadable("no date that can be read", doubt)
 
 
 def asks_for_date(question: str, language: str) -> bool:

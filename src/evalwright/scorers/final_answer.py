@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from evalwright.core.errors import ScoringError, check_known
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.chosen import NOT_EXTRACTED, extract
+from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
+from evalwright.scorers.choice import choice_of_text
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines
@@ -15,6 +15,7 @@ from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.verdict import shortened
 
 _QUOTES = "\"'`*“”‘’ \t"
@@ -26,7 +27,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     Read is what the last claim of the reply says (`scorers/text/locate.py`); without any the last line (for a number: the last number).
     kind: "number" compares rational numbers exactly; "math" short formulas (`scorers/text/mathematics.py`), a target with a
     `\\boxed{}` standing for its content; "choice" reads an option's letter or text; "text" compares words, case and white
-    space aside. Labels "correct", "incorrect", "not_extracted" (nothing of that kind stands there), "not_attempted" (empty); Undecided where a
+    space aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind stands there), "not_attempted" (empty); Undecided where a
     formula cannot be compared. Raises ScoringError where the sample has no target of that kind.
     """
     check_known("kind of final answer", [kind], ("choice", "math", "number", "text"))
@@ -34,12 +35,15 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         return Score(0.0, "not_attempted", "the answer is empty")
     language = language_of(sample) or "en"
     if kind == "choice":
-        return _choice(sample, answer.text, language)
+        return choice_of_text(sample, answer.text)
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     holds = _HOLDS.get(kind)
-    found = said(answer.text, sample.input, holds)
-    if not found.marked:
+    text = answer.text
+    if kind in ("math", "number"):
+        text = before_next_question(text, sample.input, _has_number)
+    found = said(text, sample.input, holds)
+    if not found.marked and kind != "math":
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
         found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
     if not found.marked and (declined := declines(answer.text)):
@@ -55,20 +59,6 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     return with_evidence(score, answer.text, found.raw)
 
 
-def _choice(sample: Sample, text: str, language: str) -> Score:
-    if not sample.choices or not sample.gold:
-        raise ScoringError(f"The sample '{sample.id}' has no options with a right one among them.")
-    predicted, how = extract(text, sample.choices, language, sample.input)
-    parts = {"predicted": float(predicted)}
-    if len(sample.gold) == 1:
-        parts["gold"] = float(sample.gold[0])
-    if predicted == NOT_EXTRACTED:
-        return Score(0.0, "not_extracted", how, parts)
-    right = predicted in sample.gold
-    score = Score(float(right), "correct" if right else "incorrect", how, parts)
-    return with_evidence(score, text, said(text, sample.input).raw, [sample.choices[predicted]])
-
-
 def _number(sample: Sample, found: Said, language: str) -> Score:
     targets = [values[-1] for target in sample.targets if (values := _numbers(plain(target), language))]
     if not targets:
@@ -76,7 +66,7 @@ def _number(sample: Sample, found: Said, language: str) -> Score:
     # "7 * 6 = 42 apples": what an equation comes to.
     numbers = _numbers(found.text.rpartition("=")[2], language) or _numbers(found.text, language)
     if not numbers:
-        return Score(0.0, "not_extracted", f"{found.rule}: no number there")
+        return Score(0.0, UNREADABLE, f"{found.rule}: no number there")
     value, rule = (numbers[0], found.rule) if found.marked else (numbers[-1], "the last number")
     right = value in targets
     return Score(float(right), "correct" if right else "incorrect", f"{rule}: {value}")
@@ -96,7 +86,7 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 
 def _formula(sample: Sample, found: Said, language: str) -> Score:
     if not any(map(str.isalnum, plain(found.raw))):
-        return Score(0.0, "not_extracted", f"{found.rule}: nothing there")
+        return Score(0.0, UNREADABLE, f"{found.rule}: nothing there")
     return mathematics.judge_formula(found, sample.targets, sample.input, language, form=False).outcome()
 
 

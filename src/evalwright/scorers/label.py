@@ -77,11 +77,11 @@ def score_label(
             f"The target of the sample '{sample.id}' is '{sample.target[:60]}', and no label of the task."
         )
     gold = list(labels).index(sample.target)
-    place, how = last_label(tag, labels, text, choices, language, sample.input)
+    place, how, unsure = last_label(tag, labels, text, choices, language, sample.input)
     right = float(place == gold)
     said = labels[place] if place != NOT_EXTRACTED else NULL
     parts = {"gold": float(gold), "predicted": float(place), "read": float(place != NOT_EXTRACTED)}
-    score = Score(right, said, how, parts)
+    score = Score(right, said, how, parts, unsure=unsure)
     if place == NOT_EXTRACTED:
         return score
     own = [labels[place], *([choices[place]] if choices else [])]
@@ -95,8 +95,8 @@ def last_label(
     choices: Sequence[str] = (),
     language: str = "en",
     question: str = "",
-) -> tuple[int, str]:
-    """The place of the label that a response gives as its answer, and how it was found; NOT_EXTRACTED where it surely gives no single one.
+) -> tuple[int, str, str]:
+    """The place of the label that a response gives as its answer, how it was found, and why a reader might argue; NOT_EXTRACTED for none.
 
     The last answer tag counts, then any other claim in the response (`scorers/choice.py`), by the label or the text of its option.
     """
@@ -106,13 +106,13 @@ def last_label(
     if place != NOT_EXTRACTED:
         also, _ = _label_at(rest[_ALSO.match(rest).end() :] if _ALSO.match(rest) else rest, labels)  # type: ignore[union-attr]
         if also in (NOT_EXTRACTED, place):
-            return place, "behind the answer tag" if tail != text.strip() else "the response"
-        return NOT_EXTRACTED, "several labels"
-    found, how = extract(text, tuple(choices or labels), language, question)
-    if not choices and found != NOT_EXTRACTED and not _stands(labels[found], text):
+            return place, "behind the answer tag" if tail != text.strip() else "the response", ""
+        return NOT_EXTRACTED, "several labels", "several labels"
+    chosen = extract(text, tuple(choices or labels), language, question)
+    if not choices and chosen.option != NOT_EXTRACTED and not _stands(labels[chosen.option], text):
         # Labels have no order that a reply could mean by a letter or a number.
-        return NOT_EXTRACTED, "a letter or a number that is no label"
-    return found, how
+        return NOT_EXTRACTED, "a letter or a number that is no label", ""
+    return chosen.option, chosen.why, chosen.unsure
 
 
 def _stands(label: str, text: str) -> bool:

@@ -7,11 +7,13 @@ the text gives it as its answer is decided in `names.py`.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from evalwright.scorers.text.cues import labels, words
@@ -89,7 +91,19 @@ def read(text: str) -> Reading:
     return (_kept_reading if len(text) <= _MOST_KEPT else _kept_long_reading)(text)
 
 
+def _simplified() -> dict[int, str]:
+    """Traditional and Japanese characters to simplified ones."""
+    table = tomllib.loads((Path(__file__).parent / "text" / "han.toml").read_text(encoding="utf-8"))[
+        "characters"
+    ]
+    return dict(zip(map(ord, table["from"].strip()), table["to"].strip(), strict=True))
+
+
+_SIMPLIFIED = _simplified() | {ord("ब"): "व"}
+
+
 def _reading(text: str) -> Reading:
+    text = text if text.isascii() else text.translate(_SIMPLIFIED)
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
     tokens = [
@@ -217,7 +231,10 @@ def aligned(reading: Reading, targets: Sequence[Target], inflected: bool = False
 
 
 def _ends(token: str, word: str) -> bool:
-    return token.startswith(word) and len(token) <= len(word) + 3
+    """Whether a word is another with an ending, in place of its last letter too ("Kiven", "Marii"), or with an Arabic prefix."""
+    if token[:1] in "بولفك" and token[1:] == word:
+        return True
+    return token.startswith(word[:-1]) and len(token) <= len(word) + 3
 
 
 @lru_cache(maxsize=4096)
@@ -258,6 +275,50 @@ def _slip(one: str, other: str) -> bool:
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
     inside = 1 < at < len(longer) - 1 and len(longer) >= 7
     return longer[:at] + longer[at + 1 :] == shorter and (longer[at] == longer[at - 1] or inside)
+
+
+# -- the text around words
+
+
+def text_behind(reading: Reading, mention: Mention) -> str:
+    """The text right behind a mention, with the ending of its last word."""
+    text = text_between(reading, mention.end - 1, mention.end + 8)
+    word, token = reading.cased[mention.end - 1], reading.tokens[mention.end - 1]
+    if not "가" <= word[-1:] <= "힣":
+        return text[len(word) :]
+    pairs = zip(word.casefold(), token, strict=False)
+    stem = next(
+        (place for place, (char, other) in enumerate(pairs) if char != other), min(len(word), len(token))
+    )
+    return text[stem:]
+
+
+def text_between(reading: Reading, start: int, end: int) -> str:
+    """The text from one word up to another, with what stands between."""
+    end = min(end, len(reading.tokens))
+    pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]
+    return "".join(pieces)
+
+
+# -- Vietnamese tones
+
+
+def toned(word: str) -> str:
+    """A Vietnamese word with its marks in one order, so that "hoà" is "hòa"."""
+    parts = unicodedata.normalize("NFD", word.casefold())
+    return "".join(char for char in parts if not unicodedata.combining(char)) + "".join(
+        sorted(char for char in parts if unicodedata.combining(char))
+    )
+
+
+def tones_of(targets: Sequence[Target]) -> dict[str, set[str]]:
+    """The words of the targets as they are toned, by how they are matched."""
+    tones: dict[str, set[str]] = {}
+    for target in targets:
+        reading = read(plain(target.text))
+        for word, token in zip(reading.cased, reading.tokens, strict=True):
+            tones.setdefault(token, set()).add(toned(word))
+    return tones
 
 
 # -- where a target stands ------------------------------------------------------------------------------------------------
@@ -335,7 +396,7 @@ def _with_given_names(
         first -= 1
     left_out = HEADS | PARTICLES
     own = [token for token in reading.tokens[first:start] if token not in left_out and token[:5] not in asked]
-    after = end < len(reading.tokens) and _is_name_word(reading, end) and _touch(reading, end - 1)
+    after = end < len(reading.tokens) and reading.cased[end][:1].isupper() and _touch(reading, end - 1)
     before = reading.cased[start - 1] if start else ""
     if whole == target.surname and before.istitle() and len(before) > 2 and before.casefold() in PARTICLES:
         return start, False  # "Van Morrison" is not Toni Morrison
@@ -360,18 +421,9 @@ def same_given(one: str, other: str) -> bool:
     )
 
 
-def another_given(one: str, other: str) -> bool:
-    """Whether two given names are surely not spellings of one."""
-    return (
-        _sounds(one)[:1] != _sounds(other)[:1]
-        and not {one[0], other[0]} <= set("iejy")
-        and not {one[0], other[0]} <= set("gh")
-    )
-
-
 def _is_name_word(reading: Reading, place: int) -> bool:
     word, token = reading.cased[place], reading.tokens[place]
-    if place == 0 and len(token) > 1 and token in FUNCTION:
+    if place == 0 and token in FUNCTION and "." not in reading.gaps[1]:
         return False
     return word[:1].isupper() or (token in PARTICLES and place > 0 and reading.cased[place - 1][:1].isupper())
 

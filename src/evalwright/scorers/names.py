@@ -1,14 +1,15 @@
-"""What a reply says of a name: surely a target, surely something else, or neither.
+"""What a reply says of a name: the target, something else, or nothing.
 
-The sentence that commits decides: the one with which the reply opens, where it opens with a bare name; a concluding one; else those that
-take up the question, where they agree. A target that it gives, undenied and with no other name before or beside it, is correct; a name
-in the target's script that shares nothing with any target is incorrect. Everything else is undecided.
+The first sentence that answers decides, unless a concluding one or a change of mind follows. A sentence answers with the target where it
+names it plainly: not denied, not only to explain another name ("Picasso's friend Dalí"), not as one of several alternatives, and with no
+other answer in an earlier clause. Without such a sentence the reply is wrong.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import Enum
 from typing import NamedTuple
 
 from evalwright.scorers.match import (
@@ -21,80 +22,110 @@ from evalwright.scorers.match import (
     Reading,
     Target,
     aligned,
-    another_given,
     differs_in_digits,
     is_near,
     mentions,
     read,
+    same_given,
     script_of,
+    text_behind,
+    text_between,
+    toned,
+    tones_of,
     without_tag,
 )
-from evalwright.scorers.text.cues import cues, last_revision, months, words
-from evalwright.scorers.text.declining import declining_clause
+from evalwright.scorers.text.cues import anywhere, cues, labels, last_revision, months, pattern, words
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, shortened, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, shortened, unreadable
 
-_SPACELESS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
+MAX_SENTENCES = 12
+MAX_BARE_WORDS = 6
+MAX_ARTICLES = 8
+BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
 """Scripts without spaces, and how many characters a bare name has at most."""
-_MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talvez")
-_SUPPOSED = word_set("might could may would")
-_ASKING = word_set("what which where when whose that this with from have does been were there their")
-_INDEFINITE = word_set("a an ein eine un une uma um")
-_UNTIL = word_set("until till bis hasta jusqu fino ate tot до sampai")
-_WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
-_JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con та oraz")
-_RENAMED = word_set(
-    "called known renamed named nicknamed aka alias formerly previously originally now today genannt bekannt heute ehemals connu appele",
-    "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
+ASIDE_REACH_WORDS = 4
+DENIAL_REACH_WORDS = 6
+
+_WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
+_PERHAPS = word_set("could might may maybe possibly perhaps")
+_ITEMS = re.compile(
+    r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?"
 )
-_AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
+_LISTED = re.compile(r"[,;/、，\n]|(?:^|\s)(?:\(?[A-Ea-e\d][.)])\s|\s(?:and|und|et|y|and/or)\s")
+_MARKED = re.compile(r"(?:^|\s)\(?[A-Ea-e\d][.)]\s")
 _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
-_MOST_SENTENCES, _MOST_WORDS, _MOST_ARTICLES, _PHRASE = 12, 60, 8, 4
-_WITH, _THOUGH = re.compile("(?:[와과]|이나|거나)$"), re.compile("지만$")
-"""How a Korean word ends that another is joined to, and a clause that the next one opposes."""
-_NOTHING = "no answer recognised"
-"""Why a sentence is undecided that offers no candidate at all."""
+_USED_TO_BE = re.compile(
+    r"\b(?:used to be|once was|was once|was formerly|formerly|früher|ehemals|autrefois|jadis|antiguamente|un tempo|antigamente"
+    r"|раньше|когда-то|kiedyś|eskiden|dulu|từng|dati)\b|以前|曾|かつて|예전|이전에|한때",
+    re.IGNORECASE,
+)
+_NAMELY = re.compile(
+    r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉"
+)
+_CONNECTIVE = re.compile(
+    "(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
+)
+"""Where a clause ends in scripts that set no comma there."""
+_ADVERB = re.compile(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
+_DEPENDS = re.compile(
+    r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于",
+    re.IGNORECASE,
+)
+_ASIDE_BEHIND = re.compile(pattern("aside_behind"))
+NAMESAKES = tuple(labels("namesake").split("|"))
 
 
-class _Sentence(NamedTuple):
-    """What one sentence says. bare: it opens with a name that stands alone. shared: how many words of the question it has.
+class Kind(Enum):
+    """What a sentence does with the question."""
 
-    about: those are half of them at least. named: it names a target that is neither denied nor an aside.
-    """
+    GIVES = "gives the target"
+    OTHER = "gives another answer"
+    REFUSES = "names the target and does not give it"
+    SILENT = "says nothing of it"
 
-    verdict: Verdict
-    bare: bool
-    shared: int
-    about: bool
-    named: bool
 
-    @property
-    def sure(self) -> bool:
-        """Whether it is decided."""
-        return not self.verdict.unsure
+class Sentence(NamedTuple):
+    """What a sentence says, why, and what a careful reader might argue with. firm: it is a bare name or takes up the question."""
+
+    kind: Kind
+    why: str = ""
+    doubt: str = ""
+    firm: bool = False
+
+
+SILENT = Sentence(Kind.SILENT)
 
 
 class Names:
     """The targets of one sample, and what its question says, against which replies are judged."""
 
     def __init__(
-        self, targets: Sequence[Target], question: str, language: str, confusable: Sequence[str] = ()
+        self,
+        targets: Sequence[Target],
+        question: str,
+        language: str,
+        confusable: Sequence[str] = (),
+        is_person: bool = False,
     ) -> None:
-        self.targets, self.confusable = targets, confusable
+        self.targets, self.is_person = targets, is_person
+        self.confusable = (*confusable, *(name for name in NAMESAKES if name not in self._plain_targets()))
         self.cues = cues(language)
         code = language.split("-")[0]
-        self.nouns = code == "de"
-        self.inflected = code in ("pl", "ru", "uk", "tr", "ta", "hi", "ar")
-        self.postfix = code in ("ko", "ja", "tr", "hi", "ta")
+        self.tones = tones_of(targets) if code == "vi" else {}
+        self.capitalises_nouns = code == "de"
+        self.inflected = code in ("pl", "ru", "uk", "tr", "ta", "hi", "ar", "fi", "hu", "cs", "sk", "et")
+        self.denies_behind = code in ("ko", "ja", "tr", "hi", "ta")
         asked = [token for token in read(plain(question[:2000])).tokens if token]
         self.asked = frozenset(token[:5] for token in asked)
-        long = (one for one in asked if len(one) > 3 or not (one.isalpha() and one.isascii()))
+        long = (token for token in asked if len(token) > 3 or not (token.isalpha() and token.isascii()))
         self.about = frozenset(token[:5] for token in long if token not in FUNCTION)
-        self.whole = frozenset(form for one in targets for form in (*one.forms, " ".join(one.tokens)))
-        self.longest = max(map(len, self.whole), default=0)
-        self.common = any(target.text[:1].islower() for target in targets)
+        self.forms = frozenset(
+            form for target in targets for form in (*target.forms, " ".join(target.tokens))
+        )
+        self.longest_form = max(map(len, self.forms), default=0)
+        self.is_common_noun = any(target.text[:1].islower() for target in targets)
         self.restarts = self.cues.turns | words("sure", language)
         self.no_names = (
             HEADS | self.cues.negations | self.cues.aside | self.cues.turns | words("sure") | set(months())
@@ -104,88 +135,303 @@ class Names:
         """What a reply is worth. It is not empty and does not decline."""
         if self.is_target(said.text) and not said.after and not said.before:
             return correct(f"'{shortened(said.text)}' is a target as written")
-        verdict = self._items(said.text) or self._sentences(said)
-        reading = self._read(said.text)
-        denied = not self._mentions(reading) and self.cues.denies(reading.tokens, said.text)
-        if verdict.label == "incorrect" and denied:
-            return undecided("something is denied, and no target is named")
-        if said.marked and not verdict.unsure:
-            if self._denied_in([said.after]) or last_revision(said.after) or declining_clause(said.after):
-                return undecided(f"{verdict.why}, and something else after it")
-            opening = (
-                self.sentence(lines(said.before)[0])
-                if "after '" in said.rule and lines(said.before)
-                else None
-            )
-            if (
-                opening is not None
-                and opening.bare
-                and not opening.verdict.unsure
-                and opening.verdict.label != verdict.label
+        if self._lists_all(said.text):
+            return correct("all the things of a target")
+        if self._lists_candidates(said.text):
+            return incorrect(f"'{shortened(said.text)}' lists several", "the target is one of several")
+        verdict = self._judge_sentences(said)
+        if verdict.label == "correct" and _DEPENDS.match(said.text):
+            return incorrect(f"{verdict.why}, and it depends", "it depends")
+        if verdict.label == "correct" and said.marked and not verdict.unsure:
+            later = said.after
+            if last_revision(later) or any(
+                self._sentence(part).kind is Kind.REFUSES for part in lines(later)[:3]
             ):
-                return undecided(f"{verdict.why}, and something else at the beginning")
-        bold = said.bold[0] if verdict.unsure and len(said.bold) == 1 else ""
-        if bold and self.is_target(bold) and not self._denied_in([said.text]):
-            return correct(f"'{bold}' in bold is a target")
+                return verdict._replace(unsure=f"{verdict.why}, and something else after it")
         return verdict
 
-    def _items(self, text: str) -> Verdict | None:
-        """A target of several things ("red, green and blue") against a list of things; None where it is no such target or reply."""
-        for target in self.targets if len(text) <= 300 else ():
-            wanted, given = (
-                [
-                    " ".join(self._read(one).tokens).removeprefix("the ").removeprefix("and ")
-                    for one in _AND.split(whole)
-                ]
-                for whole in (plain(target.text), text.strip(" ."))
-            )
-            if min(len(wanted), len(given)) < 2 or max(len(one.split()) for one in (*wanted, *given)) > 4:
-                continue
-            if sorted(given) == sorted(wanted):
-                return correct("all the things of a target")
-        return None
+    def _lists_all(self, text: str) -> bool:
+        """Whether a target of several things ("red, green and blue") is given, in any order."""
+        if len(text) > 300:
+            return False
+        named = self._things(text.strip(" ."))
+        for target in self.targets:
+            wanted = self._things(plain(target.text))
+            if min(len(wanted), len(named)) > 1 and sorted(named) == sorted(wanted):
+                return True
+        return False
+
+    def _lists_candidates(self, text: str) -> bool:
+        """Whether a text is nothing but a list of bare names, one of them a target: "Paris; Lyon", "1. Paris 2. Lyon"."""
+        if len(text) > 300:
+            return False
+        if _MARKED.search(text, 1) and not _MARKED.match(text):
+            return False  # "Lincoln", and the other options of a list that a model goes on with
+        parts = [part.strip(" .") for part in _LISTED.split(text) if any(map(str.isalpha, part))]
+        if len(parts) < 2 or not all(self._is_bare(part) for part in parts):
+            return False
+        targets = sum(self.is_target(part) for part in parts)
+        is_pair = len(parts) == 2 and ("," in text or self.is_person)
+        return 0 < targets < len(parts) and not is_pair
+
+    def _things(self, text: str) -> list[str]:
+        parts = (" ".join(self._read(part).tokens) for part in _ITEMS.split(text))
+        return [part.removeprefix("the ").removeprefix("and ") for part in parts]
 
     # -- several sentences
 
-    def _sentences(self, said: Said) -> Verdict:
+    def _judge_sentences(self, said: Said) -> Verdict:
         parts = lines(said.text)
-        if len(parts) > _MOST_SENTENCES:
-            parts = [*parts[: _MOST_SENTENCES // 2], *parts[-_MOST_SENTENCES // 2 :]]
-        found = [self.sentence(part) for part in parts]
-        kept = [one for one in found if one.verdict.why != _NOTHING]
-        if not kept:
-            declined = declining_clause(said.text)
-            return not_attempted(f"gives no answer: {declined}") if declined else undecided(_NOTHING)
-        first, last = kept[0], found[-1]
-        if last.sure and said.last:
-            clash = first.bare and first.sure and first.verdict.label != last.verdict.label
-            return undecided("a beginning and an end that differ") if clash else last.verdict
-        chosen = first
-        if not (first.sure and first.bare):
-            sure = [one for one in kept if one.sure]
-            most = max((one.shared for one in sure), default=0)
-            about = [one for one in sure if one.about or 0 < one.shared == most]
-            if not first.sure and (first.named or first.about or not sure):
-                return first.verdict
-            if len({one.verdict.label for one in about or sure}) > 1 or not (about or first.sure):
-                return undecided("sentences that differ")
-            chosen = (about or sure)[0]
-        others = [one for one in kept if one is not chosen]
-        if chosen.verdict.label == "correct":
-            unsure = self._denied_in(parts[found.index(chosen) + 1 :]) or (
-                chosen is not found[0] and self._names(read(parts[0]), 0, 99) != []
-            )
-        else:
-            unsure = any(one.named for one in others)
-        return undecided(f"{chosen.verdict.why}, and perhaps something else") if unsure else chosen.verdict
+        if len(parts) > MAX_SENTENCES:
+            parts = [*parts[: MAX_SENTENCES // 2], *parts[-MAX_SENTENCES // 2 :]]
+        sentences = [self._sentence(part) for part in parts]
+        giving = next((sentence for sentence in sentences if sentence.kind is Kind.GIVES), None)
+        if giving is None:
+            return self._without_target(said, sentences)
 
-    def _denied_in(self, parts: Sequence[str]) -> bool:
-        """Whether a target is denied somewhere."""
-        readings = [self._read(part) for part in parts if part]
-        return any(self.denied(one, found) for one in readings for found in self._mentions(one))
+        first = next(sentence for sentence in sentences if sentence.kind is not Kind.SILENT)
+        last = sentences[-1]
+        if said.last and last.kind is not Kind.SILENT:
+            differs = first.kind is not last.kind
+            doubt = "a beginning and an end that differ" if differs and first.firm else last.doubt
+            if last.kind is Kind.GIVES:
+                return correct(last.why, doubt)
+            return incorrect(last.why, doubt or "the target is given before")
+        if first is giving:
+            later = sentences[sentences.index(first) + 1 :]
+            denied = any(sentence.kind is Kind.REFUSES for sentence in later)
+            return correct(first.why, first.doubt or ("the target is denied later" if denied else ""))
+        if first.firm:
+            is_open = first.kind is Kind.REFUSES
+            return incorrect(first.why, "the target is given in a later sentence" if is_open else "")
+        return correct(giving.why, giving.doubt or f"{giving.why}, after something else")
+
+    def _without_target(self, said: Said, sentences: Sequence[Sentence]) -> Verdict:
+        """No sentence gives the target: wrong, unless what stands there may be a target in other words."""
+        named = next((sentence for sentence in sentences if sentence.kind is Kind.REFUSES), None)
+        if named is not None:
+            return incorrect(named.why, named.doubt)
+        reading = self._read(said.text[:2000])
+        content, script = self._content(reading.tokens), script_of(said.text)
+        shown = f"'{shortened(said.text)}'"
+        if not content:
+            return unreadable(f"{shown} names nothing")
+        if script and all(target.script != script for target in self.targets):
+            return incorrect(f"{shown} has no target", "the targets are in another script")
+        if self.is_person and any(content == [target.tokens[-1]] for target in self.targets):
+            return correct(f"{shown} is a part of the target", "a part of a name")
+        if all(differs_in_digits(reading.tokens, target.tokens) for target in self.targets):
+            return incorrect(f"{shown} has other digits than the target")
+        doubt = "something like a target" if len(content) <= 4 and is_near(content, self.targets) else ""
+        return incorrect(f"{shown} has no target", doubt)
+
+    # -- one sentence
+
+    def _sentence(self, text: str) -> Sentence:
+        text = _CONNECTIVE.sub(", ", text)
+        if self.is_target(text):
+            return Sentence(Kind.GIVES, f"'{shortened(text)}' is a target", firm=True)
+        if "?" in without_tag(text):
+            return SILENT
+        reading = self._read(text)
+        named = self._mentions(reading)
+        if not named:
+            return self._other_answer(reading)
+
+        plainly = [mention for mention in named if not self._explains(reading, mention)]
+        shown = f"'{shortened(text)}'"
+        if not plainly:
+            if all(self.denied(reading, mention) for mention in named):
+                return Sentence(Kind.REFUSES, f"{shown} denies the target")
+            if all(self._is_anothers(reading, mention) for mention in named):
+                return Sentence(Kind.REFUSES, f"{shown} gives another person's name", firm=True)
+            reason = "names the target only in passing"
+            return Sentence(Kind.REFUSES, f"{shown} {reason}", reason, firm=True)
+        mention = plainly[0]
+        if reason := self._against(reading, mention, plainly):
+            return Sentence(Kind.REFUSES, f"{shown}: {reason}", reason, firm=True)
+        name = " ".join(reading.cased[mention.start : mention.end])
+        firm = self._takes_up(reading.tokens) or self._is_bare(text)
+        return Sentence(Kind.GIVES, f"'{name}' is given", self._doubt(reading, mention), firm)
+
+    def _other_answer(self, reading: Reading) -> Sentence:
+        """What a sentence without a target answers: a bare name, or a name in words of the question."""
+        opening = self._opening(reading.text)
+        if opening and not is_near(self._content(read(opening).tokens), self.targets):
+            return Sentence(Kind.OTHER, f"'{shortened(opening)}' is none of the targets", firm=True)
+        if not self._takes_up(reading.tokens) or self.cues.denies(reading.tokens, reading.text):
+            return SILENT
+        content = self._content(reading.tokens)
+        if script_of(reading.text) in CASED and not self.is_common_noun:
+            content = self._names(reading, 0, len(reading.tokens))
+        if not content:
+            return SILENT
+        return Sentence(Kind.OTHER, f"'{shortened(reading.text)}' gives something else", firm=True)
+
+    def _explains(self, reading: Reading, mention: Mention) -> bool:
+        """Whether a mention is no answer of its own: denied, another person's name, or in words about another name."""
+        return (
+            self.denied(reading, mention)
+            or self._aside(reading, mention)
+            or self._is_anothers(reading, mention)
+        )
+
+    def _against(self, reading: Reading, mention: Mention, plainly: Sequence[Mention]) -> str:
+        """Why a plain mention is not the sentence's answer; "" where it is."""
+        tokens, size = reading.tokens, len(reading.tokens)
+        first, last = reading.clause(mention.start, mention.end)
+        if self._is_alternative(reading, mention, plainly):
+            return "the target is one of several"
+        goes_on = bool(self._shared(tokens[last:]) or self._names(reading, last, size))
+        if goes_on and _USED_TO_BE.search(text_between(reading, first, last)):
+            return "the target was the answer once"
+        if self._earlier_answer(reading, mention, first):
+            return "something else is given first"
+        return ""
+
+    def _doubt(self, reading: Reading, mention: Mention) -> str:
+        """What a careful reader might argue with where the target is given."""
+        first, last = reading.clause(mention.start, mention.end)
+        if first and last - first <= mention.end - mention.start and self._names(reading, 0, first):
+            return "the target behind another name"
+        if first and self._takes_up(reading.tokens[:first]) and not self._shared(reading.tokens[first:last]):
+            return "another clause says more of the question"
+        if not mention.sure and not self.is_person:
+            return "the target in a longer name"
+        return ""
+
+    def _is_alternative(self, reading: Reading, mention: Mention, plainly: Sequence[Mention]) -> bool:
+        """Whether the target is offered beside something else: "Paris or Lyon", "may be Paris, could be Lyon"."""
+        tokens = reading.tokens
+        alternatives = self.cues.alternatives - self.asked
+        for at, token in enumerate(tokens):
+            if token not in alternatives:
+                continue
+            before = any(other.end == at for other in plainly)
+            behind = any(at < other.start <= at + ASIDE_REACH_WORDS for other in plainly)
+            if before != behind:
+                return True
+        text = text_between(reading, max(0, mention.start - 3), mention.end + 3)
+        if anywhere("alternative", text) and len(plainly) < 2:
+            return True
+        hedges = [at for at, token in enumerate(tokens) if token in _PERHAPS]
+        return len(hedges) > 1 and bool(self._names(reading, mention.end, len(tokens)))
+
+    def _earlier_answer(self, reading: Reading, mention: Mention, clause: int) -> bool:
+        """Whether a clause before the target's gives another answer: it takes up the question, or opens with a bare name."""
+        tokens = reading.tokens
+        restart = max((at + 1 for at in range(mention.start) if tokens[at] in self.restarts), default=0)
+        if not clause or (restart > 0 and restart >= clause - 1):
+            return False
+        if _NAMELY.search(text_between(reading, clause, mention.start)):
+            return False
+        places = range(restart, clause)
+        earlier = [tokens[at] for at in places]
+        if script_of(reading.text) in CASED and not self.is_common_noun:
+            others = [name for at in places for name in self._names(reading, at, at + 1)]
+        else:
+            others = [token for token in self._content(earlier) if not token.isdecimal()]
+        is_cased = script_of(reading.text) in CASED
+        answers = (
+            self._takes_up(earlier) or (is_cased and self._shared(earlier)) or self._opening(reading.text)
+        )
+        if not others or not answers:
+            return False
+        last = reading.clause(mention.start, mention.end)[1]
+        is_alone = last - clause <= mention.end - mention.start
+        if not self.is_person and is_alone and reading.gaps[clause].strip() == ",":
+            return False  # "Paris, France"
+        if _USED_TO_BE.search(text_between(reading, restart, clause)):
+            return False
+        mine = self._shared(tokens[clause:last])
+        is_spaceless = script_of(reading.text) in BARE_CHARS
+        return is_spaceless or not mine - self._shared(earlier)
+
+    def denied(self, reading: Reading, mention: Mention) -> bool:
+        """Whether a negation stands before a mention in its clause, or right after it."""
+        tokens = reading.tokens
+        first, last = reading.clause(mention.start, mention.end)
+        before = tokens[max(first, mention.start - DENIAL_REACH_WORDS) : mention.start]
+        if before[-2:] == ["anything", "but"] or not _WRONG.isdisjoint(tokens[mention.end : mention.end + 5]):
+            return True
+        before = before[self.cues.turn_in(before) :]
+        if before[-2:] == ["other", "than"]:
+            return False
+        before = [] if self.denies_behind else before
+        near = tokens[mention.end : min(last, mention.end + 3)]
+        behind = "".join(tokens[mention.end : min(last, mention.end + 8)])
+        return self.cues.denies([*before, *near], "".join(before)[-8:]) or self.cues.denies([], behind)
+
+    def _aside(self, reading: Reading, mention: Mention) -> bool:
+        """Whether a mention only explains another name: "the rival of ...", "after ...", "세종의 아들 ..."."""
+        start = max(self.cues.turn_in(reading.tokens[: mention.start]), mention.start - ASIDE_REACH_WORDS)
+        near = reading.tokens[start : mention.start]
+        if near[-2:] == ["other", "than"]:
+            return False
+        if "than" in near[-2:]:
+            return True
+        if any(token in self.cues.aside and token[:5] not in self.asked for token in near):
+            return True
+        if _ASIDE_BEHIND.match(text_behind(reading, mention)):
+            return True
+        return self.is_possessor(reading, mention) and not self.cues.aside.isdisjoint(
+            reading.tokens[mention.end + 1 : mention.end + 4]
+        )
+
+    def is_possessor(self, reading: Reading, mention: Mention) -> bool:
+        """Whether an English possessive ending follows."""
+        return reading.tokens[mention.end : mention.end + 1] == ["s"]
+
+    def _is_anothers(self, reading: Reading, mention: Mention) -> bool:
+        """Whether a mention is another person's name: the surname of a target, with given names that are not the target's."""
+        named = reading.tokens[mention.start : mention.end]
+        surnames = {target.surname: target for target in self.targets if target.given}
+        if " ".join(named) in self.forms and " ".join(named) not in surnames:
+            return reading.tokens[mention.end : mention.end + 1] in (["junior"], ["senior"])
+        target = next((surnames[name] for name in surnames if " ".join(named).endswith(name)), None)
+        if target is None:
+            return False
+        given = named[: -len(target.surname.split())]
+        place = mention.start
+        while (
+            place > 0
+            and reading.cased[place - 1][:1].isupper()
+            and reading.gaps[place] in (" ", ". ", "-", ".")
+        ):
+            place -= 1
+            given.insert(0, reading.tokens[place])
+        given = [token for token in given if token not in HEADS and token[:5] not in self.asked]
+        given = [token for token in given if token not in PARTICLES] or given
+        fits = [theirs for theirs in surnames.values() if theirs.surname == target.surname]
+        return bool(given) and not any(
+            same_given(given[-1], theirs.given[-1]) or same_given(given[0], theirs.given[0])
+            for theirs in fits
+        )
+
+    # -- words
+
+    def is_target(self, text: str) -> bool:
+        """Whether a text is a target and nothing else."""
+        text = without_tag(text)
+        tokens = self._read(text).tokens
+        if "?" in text or len(tokens) > self.longest_form + MAX_ARTICLES:
+            return False
+        while len(tokens) > 1 and tokens[0] in ARTICLES and " ".join(tokens) not in self.forms:
+            tokens = tokens[1:]
+        return " ".join(tokens) in self.forms or "".join(tokens) in self.forms
+
+    def _plain_targets(self) -> set[str]:
+        return {" ".join(target.tokens) for target in self.targets}
 
     def _read(self, text: str) -> Reading:
-        return aligned(read(text), self.targets, self.inflected)
+        reading = aligned(read(text), self.targets, self.inflected)
+        if not self.tones:
+            return reading
+        tokens = [
+            token if word.isascii() or toned(word) in self.tones.get(token, (toned(word),)) else toned(word)
+            for word, token in zip(reading.cased, reading.tokens, strict=True)
+        ]
+        return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
 
     def _mentions(self, reading: Reading) -> list[Mention]:
         return mentions(reading, self.targets, self.confusable, self.asked)
@@ -199,47 +445,7 @@ class Names:
 
     def _content(self, tokens: Sequence[str]) -> list[str]:
         """The words that are neither small ones nor the question's."""
-        return [one for one in tokens if one and one not in FUNCTION and one[:5] not in self.asked]
-
-    def _is_bare(self, text: str) -> bool:
-        """Whether a text is nothing but a name, or a short noun where the targets are such."""
-        reading = read(text)
-        if not reading.tokens or len(reading.tokens) > 6 or "?" in text or ":" in text:
-            return False
-        content, script = self._content(reading.tokens), script_of(text)
-        if script not in CASED:
-            return 0 < len(content) <= _SPACELESS.get(script, 4)
-        noun = 0 < len(content) <= 2 and (self.common or (self.nouns and len(content) == 1))
-        if noun and set(reading.tokens) <= {*content, *ARTICLES}:
-            return True
-        named = zip(reading.cased, reading.tokens, strict=True)
-        inner = PARTICLES | ARTICLES
-        return not HEADS.issuperset(content) and all(
-            word[:1].isupper() or token in inner for word, token in named
-        )
-
-    def is_target(self, text: str) -> bool:
-        """Whether a text is a target and nothing else."""
-        text = without_tag(text)
-        tokens = self._read(text).tokens
-        if "?" in text or len(tokens) > self.longest + _MOST_ARTICLES:
-            return False
-        while len(tokens) > 1 and tokens[0] in ARTICLES and " ".join(tokens) not in self.whole:
-            tokens = tokens[1:]
-        return " ".join(tokens) in self.whole or "".join(tokens) in self.whole
-
-    # -- one sentence
-
-    def sentence(self, text: str) -> _Sentence:
-        """What one sentence says."""
-        if self.is_target(text):
-            return _Sentence(correct(f"'{shortened(text)}' is a target"), True, len(self.about), True, True)
-        opening, reading = self._opening(text), self._read(text)
-        tokens, found = reading.tokens, self._mentions(reading)
-        verdict = self._sentence(reading, found, opening)
-        bare = bool(opening) or self._is_bare(text)
-        named = any(not self.denied(reading, one) and not self._aside(reading, one) for one in found)
-        return _Sentence(verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), named)
+        return [token for token in tokens if token and token not in FUNCTION and token[:5] not in self.asked]
 
     def _opening(self, text: str) -> str:
         """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
@@ -249,234 +455,40 @@ class Names:
         small = FUNCTION - ARTICLES
         skipped = next((at for at, token in enumerate(tokens) if token not in small or at > 3), 0)
         name = " ".join(pieces[skipped:]) if skipped and len(pieces) == len(tokens) else opening.strip()
-        return name if self._is_bare(name) and not self.cues.denies(tokens, opening) else ""
+        is_adverb = _ADVERB.fullmatch(name) is not None
+        return name if self._is_bare(name) and not is_adverb and not self.cues.denies(tokens, opening) else ""
 
-    def _sentence(self, reading: Reading, found: list[Mention], opening: str) -> Verdict:
-        text, tokens = reading.text, reading.tokens
-        if len(tokens) > _MOST_WORDS and script_of(text) in CASED:
-            return undecided("a long sentence" if found else _NOTHING)
-        if not found:
-            return self._other(reading, opening)
-        if "?" in without_tag(text) or self.cues.offers(
-            [one for one in tokens if one not in self.asked], text
-        ):
-            return undecided("an alternative or a question")
-        sure = [one for one in found if one.sure]
-        free = [one for one in sure if not self.denied(reading, one) and not self._aside(reading, one)]
-        if free:
-            return self._given(reading, free[0], found, opening)
-        if not sure:
-            other = (opening or self._takes_up(tokens)) and all(self._anothers(reading, one) for one in found)
-            return (
-                incorrect(f"'{shortened(text)}' is another name") if other else undecided("a target in part")
-            )
-        if "than" in tokens and "other" not in tokens and self.cues.denies(tokens, ""):
-            return undecided("a comparison that is denied")
-        denied = all(self.denied(reading, one) for one in sure)
-        others = (
-            [opening] if opening and self._is_other(opening) else self._names(reading, 0, len(tokens), found)
-        )
-        if others and not _RENAMED.isdisjoint(tokens):
-            return undecided("perhaps another name of it")
-        apart = not denied and 0 < found[0].start == reading.clause(found[0].start, found[0].end)[0]
-        before = not apart and others and others[0] in reading.cased[: found[0].start]
-        if others and (denied or others[0] == opening or before):
-            return incorrect(f"'{others[0]}' is given, and not the target")
-        if denied and len(tokens) <= 6:
-            return incorrect("the target is denied")
-        return undecided("the target is denied or only mentioned")
-
-    def _given(self, reading: Reading, one: Mention, found: Sequence[Mention], opening: str) -> Verdict:
-        """A target stands in the sentence undenied: is it what the sentence offers?"""
-        tokens = reading.tokens
-        start = max(
-            (at + 1 for at, token in enumerate(tokens[: one.start]) if token in self.restarts), default=0
-        )
-        after = tokens[one.end :]
-        others = self._names(reading, start, one.start, found)
-        if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening):
-            others = [opening]
-        if others and not self._own_clause(reading, one):
-            return undecided(f"'{others[0]}' comes before the target")
-        words = (reading.cased[one.start - 1] if one.start else "", reading.cased[one.end - 1])
-        if any(
-            _WITH.search(word) and not word.endswith(token)
-            for word, token in zip(words, (tokens[one.start - 1], tokens[one.end - 1]), strict=True)
-        ):
-            return undecided("another thing is joined to the target")
-        joint = after[:1] and (after[0] in _JOINS or reading.gaps[one.end].strip() in ("/", "、"))
-        if joint and self._names(reading, one.end, one.end + 3, found):
-            return undecided("another thing is joined to the target")
-        cased = script_of(reading.text) in CASED
-        if one.start and re.search(r"[(（]", reading.gaps[one.start]) and not cased:
-            return undecided("the target is in brackets")
-        if cased and (why := self._of_another(reading, one)):
-            return undecided(why)
-        return correct(
-            f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
-        )
-
-    def _of_another(self, reading: Reading, one: Mention) -> str:
-        """Why a mention with no other name before it may still not be the answer; "" where it is."""
-        tokens, end = reading.tokens, len(reading.tokens)
-        if tokens[one.end : one.end + 1] == ["s"] and self._content(tokens[one.end + 1 : one.end + 2]):
-            return "something of the target's"
-        once = next((at for at in range(one.end, end) if tokens[at] in _UNTIL), end)
-        if self._names(reading, once, end):
-            return "the target was the answer once"
-        wrong = next((at for at in range(one.end, end) if tokens[at] in _WRONG and tokens[at] != "out"), end)
-        if wrong < end and not self._names(reading, one.end, wrong):
-            return "something is said to be wrong"
-        first, last = reading.clause(one.start, one.end)
-        rest = [*tokens[first : one.start], *tokens[one.end : last]]
-        spoken = HEADS | self.restarts
-        content = [token for token in self._content(rest) if token not in spoken and token != "s"]
-        ends = ((one.start - 1, one.start), (one.end, one.end))
-        beside = any(
-            tokens[at] in content and re.fullmatch("[ -]", reading.gaps[gap])
-            for at, gap in ends if first <= at < last and not (at == 0 and tokens[0].isdecimal())
-        )  # fmt: skip
-        if beside and end <= _PHRASE and ARTICLES.issuperset(token for token in rest if token not in content):
-            return "the target in a longer name"
-        more = {token[:5] for token in tokens[last:] if len(token) > 3} - {
-            token[:5] for token in tokens[first:last]
-        }
-        if content and more & self.asked - _ASKING and self._names(reading, one.end, end):
-            return "another clause says more of the question"
-        before, mine = tokens[:first], self._shared(tokens[first:last])
-        if content and not mine and self._shared(before) and self._content(before):
-            return "the target in a later clause"
-        noun = reading.cased[one.end - 1][:1].islower()
-        aside = noun and self._content(before) and self._takes_up(before) and mine <= self._shared(before)
-        return (
-            "the target in a later clause" if aside and self.restarts.isdisjoint(tokens[: one.start]) else ""
-        )
-
-    def _own_clause(self, reading: Reading, one: Mention) -> bool:
-        """Whether the clause of a mention holds no other name, and a word of the question that no clause before it has."""
-        start, end = reading.clause(one.start, one.end)
-        if not start or self._names(reading, start, one.start) or self._names(reading, one.end, end):
+    def _is_bare(self, text: str) -> bool:
+        """Whether a text is nothing but a name, or a short noun where the targets are such."""
+        reading = read(text)
+        if not reading.tokens or len(reading.tokens) > MAX_BARE_WORDS or "?" in text or ":" in text:
             return False
-        return bool(self._shared(reading.tokens[start:end]) - self._shared(reading.tokens[:start]))
-
-    def denied(self, reading: Reading, one: Mention) -> bool:
-        """Whether a negation stands before a mention in its clause, or right after it."""
-        tokens = reading.tokens
-        first, last = reading.clause(one.start, one.end)
-        before = tokens[max(first, one.start - 6) : one.start]
-        if before[-2:] == ["anything", "but"] or not _WRONG.isdisjoint(tokens[one.end : one.end + 5]):
+        content, script = self._content(reading.tokens), script_of(text)
+        if script not in CASED:
+            return 0 < len(content) <= BARE_CHARS.get(script, 4)
+        is_noun = self.is_common_noun or (self.capitalises_nouns and len(content) == 1)
+        if is_noun and 0 < len(content) <= 2 and set(reading.tokens) <= {*content, *ARTICLES}:
             return True
-        before = before[self.cues.turn_in(before) :]
-        if before[-2:] == ["other", "than"]:
-            return False
-        before = [] if self.postfix else before
-        near, after = (
-            tokens[one.end : min(last, one.end + 3)],
-            "".join(tokens[one.end : min(last, one.end + 8)]),
-        )
-        return self.cues.denies([*before, *near], "".join(before)[-8:]) or self.cues.denies([], after)
-
-    def _aside(self, reading: Reading, one: Mention) -> bool:
-        """Whether a mention only explains another name ("the rival of ...", "after ..."): such a word stands near before it."""
-        end = reading.clause(one.start, one.end)[1]
-        if end < len(reading.tokens) and _THOUGH.search(reading.cased[end - 1]):
-            return True
-        start = max(self.cues.turn_in(reading.tokens[: one.start]), one.start - 4)
-        near = reading.tokens[start : one.start]
-        if near[-2:] == ["other", "than"]:
-            return False
-        return "than" in near[-2:] or any(
-            one in self.cues.aside and one[:5] not in self.asked for one in near
+        inner = PARTICLES | ARTICLES
+        return not HEADS.issuperset(content) and all(
+            word[:1].isupper() or token in inner
+            for word, token in zip(reading.cased, reading.tokens, strict=True)
         )
 
-    def _anothers(self, reading: Reading, one: Mention) -> bool:
-        """Whether a mention is another person's name: a surname with given names that cannot be the target's."""
-        own = [token for token in reading.tokens[one.start : one.end] if token not in HEADS]
-        fits = [target for target in self.targets if target.given and " ".join(own).endswith(target.surname)]
-        own = own[: -len(fits[0].surname.split())] if fits else []
-        return bool(own) and all(another_given(a, b) for target in fits for b in target.given for a in own)
-
-    def _is_other(self, text: str) -> bool:
-        """Whether a bare name is surely none of the targets."""
-        reading = self._read(text)
-        found = self._mentions(reading)
-        if found:
-            return all(not one.sure and self._anothers(reading, one) for one in found)
-        return not is_near(self._content(reading.tokens), self.targets)
-
-    def _names(self, reading: Reading, start: int, end: int, found: Sequence[Mention] = ()) -> list[str]:
+    def _names(self, reading: Reading, start: int, end: int) -> list[str]:
         """Capitalised words between two places that are neither the question's nor a target's, nor in a clause that denies."""
-        out = []
+        targets = [token for target in self.targets for token in target.tokens]
+        names = []
         for place in range(start, min(end, len(reading.tokens))):
             word, token = reading.cased[place], reading.tokens[place]
+            if not word[:1].isupper() or len(token) < 2 or token in self.no_names or token in targets:
+                continue
+            if not self._content([token]):
+                continue
             beside = reading.cased[place + 1][:1] if place + 1 < len(reading.cased) else ""
-            if (
-                not word[:1].isupper()
-                or len(token) < 2
-                or token in self.no_names
-                or not self._content([token])
-            ):
-                continue
             if place == 0 and not (beside and (beside.isupper() or reading.tokens[1] in FUNCTION)):
+                continue  # a sentence begins with a capital
+            if self.denied(reading, Mention(place, place + 1, True)):
                 continue
-            if any(one.start <= place < one.end for one in found) or self.denied(
-                reading, Mention(place, place + 1, True)
-            ):
-                continue
-            out.append(word)
-        return out
-
-    def _other(self, reading: Reading, opening: str) -> Verdict:
-        """No target in a sentence: is it surely another answer?"""
-        tokens, text, script = reading.tokens, reading.text, script_of(reading.text)
-        content = self._content(tokens)
-        if script and content and all(target.script != script for target in self.targets):
-            return undecided("no target, and nothing that can be compared")
-        if not script or not content or "?" in text or (self.cues.denies(tokens, text) and not opening):
-            return undecided(_NOTHING)
-        if all(differs_in_digits(tokens, target.tokens) for target in self.targets):
-            return incorrect(f"'{shortened(text)}' has other digits than the target")
-        if not _RENAMED.isdisjoint(tokens):
-            return undecided("perhaps another name of it")
-        explained = opening and self._is_other(opening) and not self.cues.aside.isdisjoint(tokens)
-        if is_near(content, self.targets) and not explained:
-            return undecided("something like a target")
-        if opening or (len(content) <= 4 and self._is_bare(text)):
-            return self._bare_other(opening or text)
-        short = len(content) <= (8 if script in _SPACELESS else 2 if script in CASED else 3)
-        if (
-            (self.common or script not in CASED)
-            and short
-            and self._takes_up(tokens)
-            and self.cues.aside.isdisjoint(tokens)
-        ):
-            return incorrect(f"'{shortened(text)}' gives no target")
-        if not self.common and script in CASED and (name := self._only_name(reading)):
-            return incorrect(f"'{name}' is given, and no target")
-        return undecided(_NOTHING)
-
-    def _bare_other(self, name: str) -> Verdict:
-        """A bare name that is none of the targets; one that may be a symbol, an abbreviation or a nickname of a target is open."""
-        tokens, letters = read(name).tokens, "".join(name.split())
-        symbol = re.fullmatch(r"[A-Z][a-z]?|[A-Z]{2,5}", letters) and not all(
-            len(one.text) <= 3 or one.text.isupper() for one in self.targets
-        )
-        if symbol or (len(tokens) > 2 and tokens[0] == "the" and letters[3:4].isupper()):
-            return undecided(f"'{shortened(name)}' may be short for a target or another name of it")
-        return incorrect(f"'{shortened(name)}' is none of the targets")
-
-    def _only_name(self, reading: Reading) -> str:
-        """The name that is all that a sentence gives up to its first comma or the like; "" where it says more."""
-        tokens = reading.tokens[: reading.clause(0, 1)[1]]
-        places = [at for at, token in enumerate(tokens) if self._content([token])]
-        run = [at for at in places if reading.cased[at][:1].isupper()]
-        more, about = len(places) - len(run), self._takes_up(tokens)
-        if not run or len(run) > 4 or run[-1] - run[0] > len(run) or more > 1:
-            return ""
-        if not (self.cues.aside | _SUPPOSED).isdisjoint(reading.tokens):
-            return ""
-        owner = reading.tokens[run[-1] + 1 : run[-1] + 2] == ["s"]
-        if owner or (run[0] and tokens[run[0] - 1] in _INDEFINITE):
-            return ""  # "Freddie Mercury's band", "a Soviet cosmonaut"
-        alone = not more and (tokens[0] in FUNCTION or (run[0] == 0 and bool(self._shared(tokens))))
-        return " ".join(reading.cased[run[0] : run[-1] + 1]) if about or alone else ""
+            names.append(word)
+        return names

@@ -22,6 +22,8 @@ _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
     r"(?:(?P<spaced>\d{1,3}(?:[ '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}|\.\d{1,30})"
 )
+_CURRENCY = re.compile(r"(?<![^\W_])(?:Rp|RM|Rs|Tsh|Ksh|TSh|KSh)\.? ?(?=\d)")
+"""Currencies whose letters are written together with the digits."""
 _POWER = re.compile(r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?|[eE]([-+]?\d{1,3})(?![\w.])")
 _OF_TEN = re.compile(r"\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?")
 _FRACTION = re.compile(
@@ -96,6 +98,7 @@ class Number:
 def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
     """All numbers of a plain text in order, at most 200 in digits."""
     found: list[Number] = []
+    text = _CURRENCY.sub(lambda match: " " * len(match.group()), text)
     for match in _DIGITS.finditer(text):
         if found and match.start() < found[-1].end:
             continue

@@ -1,7 +1,7 @@
 """Numbers in words: a table of each language's words for 0 to 999 and for round numbers, and one way to put its entries together.
 
 The table is made by rule for English, Hindi and Swahili and by the library num2words for other languages (`pip install
-'evalwright[numbers]'`); Chinese, Japanese and Korean characters are worked out. What has no table is not read, and stays undecided.
+'evalwright[numbers]'`); Chinese, Japanese and Korean characters are worked out. What has no table is not read.
 """
 
 from __future__ import annotations
@@ -171,6 +171,8 @@ def _entries(text: str, table: _Table) -> list[Spelled]:
             run = [word for word, _, _ in words[place : place + size]]
             start, end = words[place][1], words[place + size - 1][2]
             value = table.values.get(" ".join(run)) or table.values.get("".join(run))
+            if value is None and run[-1].endswith("as"):  # "cuatrocientas", "duzentas"
+                value = table.values.get(" ".join([*run[:-1], f"{run[-1][:-2]}os"]))
             if value is None:
                 value = table.values.get(run[0], _compound(run[0], table)) if size == 1 else None
             if value is not None and not re.search(r"[\d.,;:()]", text[start:end]):

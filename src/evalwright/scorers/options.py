@@ -7,26 +7,31 @@ elsewhere "A" is a word. A letter that is denied ("not B", "B is wrong") is none
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 from evalwright.scorers.match import read
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.marks import alphabets, alternatives
+from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
     ord(char): f"({other})"
     for chars, others in (("ⒶⒷⒸⒹⒺ", "ABCDE"), ("ⓐⓑⓒⓓⓔ", "ABCDE"), ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"), ("㉮㉯㉰㉱㉲", "가나다라마"))
     for char, other in zip(chars, others, strict=True)
 }  # fmt: skip
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+"""Letters, digits and signs of full width."""
 _ALIKE = str.maketrans("إآا", "أأأ")
+_DIGIT = re.compile(r"(?![0-9])\d")
 _ROWS = [row for name, row in alphabets().items() if name != "latin"]
 _BLOCKS = [
-    "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u097f", "\u0980-\u09ff", "\u0b80-\u0bff", "\u0e00-\u0e7f", "\u0e80-\u0eff",
-    "\u1000-\u109f", "\u1780-\u17ff", "\u3040-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
+    "\u0370-\u03ff", "\u0400-\u04ff", "\u05d0-\u05ff", "\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff", "\u0900-\u0963\u0971-\u097f", "\u0980-\u09ff",
+    "\u0b80-\u0bff", "\u0e01-\u0e2e\u0e30-\u0e4e", "\u0e80-\u0eff", "\u1000-\u1049\u1050-\u109f", "\u1100-\u11ff", "\u1780-\u17d3\u17dd-\u17ff",
+    "\u3040-\u30fa\u30fc-\u30ff\u4e00-\u9fff", "\u3131-\u318e", "\u3400-\u9fff", "\uac00-\ud7a3",
 ]  # fmt: skip
-"""Scripts: a letter of one that stands in a word of it is no option."""
+"""Scripts without their punctuation: a letter of one that stands in a word of it is no option."""
 _ENDING = rf"(?:{alternatives('ending')})"
 _NATIVE = "|".join(
     rf"(?<![{block}A-Za-z0-9)\]])[{letters}]\u0640?(?={_ENDING}|(?![{block}]))"
@@ -46,7 +51,13 @@ _DELIMITED = re.compile(
 
 
 def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
-    return "|".join(alternatives(table, spaced) for table in tables)
+    """The words of some tables that end with a space, or not: in scripts without spaces, and in Korean before endings."""
+    words = [word for table in tables for word in alternatives(table).split("|")]
+    kept = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
+    return "|".join(sorted(set(kept), key=lambda word: (-len(word), word)))
+
+
+_ENDLESS = re.compile(f"[{SPACELESS}가-힣]")
 
 
 _IS = rf"(?:{alternatives('is')})"
@@ -58,7 +69,7 @@ _BEFORE, _CLAIMED = (
 )
 _BEHIND = re.compile(
     rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
-    rf"(?:(?:{_nouns(('label', 'right'), True)})(?![^\W_])|{_nouns(('label', 'right'), False)})",
+    rf"(?:(?:{_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])|{_nouns(('label', 'right', 'chosen'), False)})",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
@@ -74,12 +85,37 @@ _BECAUSE = re.compile(
 _CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
 _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 """Scripts of languages whose negation stands behind what it denies."""
+_NO_NOUN = re.compile(r"it\b|only|must|should|statement|c'est|es\b|è\b|é\b", re.IGNORECASE)
+"""What of the words before an option may stand before any number."""
+_FILLING = re.compile(rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE)
 _BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
 _MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
 
 
+_CONTRASTS = frozenset(
+    [
+        "sino",
+        "sondern",
+        "but",
+        "melainkan",
+        "tetapi",
+        "а",
+        "mà",
+        "بل",
+        "बल्कि",
+        "utan",
+        "maar",
+        "ale",
+        "lecz",
+        "mais",
+        "mas",
+        "ma",
+    ]
+)
+"""Words after which a denial ends: "not A but B"."""
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
@@ -94,8 +130,11 @@ class Item(NamedTuple):
 
 
 def spelled(text: str) -> str:
-    """A text with circled letters and numbers as "(2)"."""
-    return text.translate(_CIRCLED)
+    """A text with circled letters and numbers as "(2)", signs of full width as ASCII, and digits of all scripts as 0 to 9."""
+    if text.isascii():
+        return text
+    text = text.translate(_CIRCLED).translate(_WIDE)
+    return _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
 
 
 def joined(text: str, one: Item, two: Item) -> bool:
@@ -110,6 +149,7 @@ class Options:
         self.count = len(choices)
         self.numeric = any(any(map(str.isdigit, one)) for one in choices)
         self.cues, self.question = cues(language), question
+        self.jamo = not any(re.search("[ㄱ-ㅎᄀ-ᄒ]", text) for text in choices)
         self.latin = language.split("-")[0] not in ("ru", "uk")
 
     def items(self, text: str, denied: bool = False) -> list[Item]:
@@ -150,7 +190,9 @@ class Options:
         """By what form a letter or number is an option."""
         bracketed = _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
         spelt = any(map(str.isalpha, before))
-        word = match.group() in "AEIOY"
+        word = match.group() in "EIOY" or (
+            match.group() == "A" and _SENTENCE_START.search(before) is not None
+        )
 
         def tied(pattern: re.Pattern[str]) -> bool:
             after = pattern.match(behind)
@@ -162,8 +204,10 @@ class Options:
         elif opens:
             how = OPENS
         else:
-            named = bracketed or (spelt and _BEFORE.search(before) is not None)
-            how = NAMED if named else LONE
+            noun = _BEFORE.search(before) if spelt else None
+            if noun is not None and match["number"] and not _NO_NOUN.match(noun.group()):
+                return NAMED
+            how = NAMED if noun is not None or bracketed else LONE
         if match["number"] and (self.numeric or not how) and not bracketed:
             return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
         return how
@@ -175,6 +219,14 @@ class Options:
         if match["latin"]:
             return ord(match["latin"].upper()) - ord("A")
         char = match["native"][0].translate(_ALIKE)
+        if (
+            char.islower()
+            and len(match.string) > 3
+            and match.string[match.end() : match.end() + 1] not in (")", ".")
+        ):
+            return None  # Russian "в" is "in"
+        if not self.jamo and re.match("[ㄱ-ㅎᄀ-ᄒ]", char):
+            return None  # statements that the options put together
         if char in "СЕ":
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":
@@ -188,6 +240,13 @@ class Options:
         rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")
         behind = _BECAUSE.split(rest, maxsplit=1)[0]
         tokens = read(before).tokens[-4:]
+        tokens = tokens[max((at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS), default=0) :]
         prefixed = not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:])
         near = " ".join(behind.split()[:5])[:24]
-        return prefixed or _WRONG.search(near) is not None
+        wrong = _WRONG.search(near)
+        if wrong is None or prefixed:
+            return prefixed
+        # "B, not A" denies what follows, "B가 아니라 A" what stands before.
+        between = _FILLING.sub("", rest[rest.find(wrong.group()) + len(wrong.group()) :])
+        of_next = following < len(text) and not any(map(str.isalnum, between)) and following <= one.end + 40
+        return not of_next or _POSTFIX.search(wrong.group()) is not None

@@ -1,4 +1,4 @@
-"""Whether a reply surely gives a target number, or another: value, unit, tolerance, and which of its numbers is the answer."""
+"""Whether a reply gives a target number: value, unit, tolerance, and which of its numbers is the answer."""
 
 from __future__ import annotations
 
@@ -12,25 +12,31 @@ from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
 from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
-from evalwright.scorers.text.cues import cues
+from evalwright.scorers.text.cues import anywhere, cues
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
-from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, unreadable
 
 _CONCLUDES = pattern("concludes")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
-_ODDS = re.compile(r"\d\s(?:in|out of|von|zu|sur|su|de cada|en|z|из)\s\d")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
+_ONCE = pattern("once")
 _SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
 _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
+_WRONG_BEHIND = re.compile(
+    r"\s?(?:is|ist|est|es|è|é)? ?(?:wrong|false|incorrect|not right|falsch|faux|falso)\b", re.IGNORECASE
+)
+MAX_SPELLED_WORDS = 8
+"""Words of a reply up to which one without a number that can be read may be a number in words."""
 _MOST_UNKNOWN = 3
 """Words of a number's sentence that are neither small ones nor the question's."""
 _BUDDHIST = 543
@@ -164,6 +170,7 @@ class Numbers:
         self.cues = cues(language)
         self.year = any(goal.year for goal in goals)
         self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
+        self.rough = self.rough or any(ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals)
         self.asked = {value for one in find_numbers(asked, language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(asked).tokens)
         long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
@@ -174,23 +181,35 @@ class Numbers:
         text = said.text
         numbers = self._answers(text)
         if not numbers:
-            return undecided(NO_NUMBER)
-        numbers = [one for one in numbers if not self._refused(text, one)] or numbers
-        start, stop = self._committed(text, said, numbers)
-        numbers = [one for one in numbers if start <= one.start < stop]
-        counted = [one for one in numbers if self._counts(text, one)]
-        if counted == numbers[:1] and not self._unknown(text[: counted[0].start]):
-            numbers = counted  # "An octopus has three hearts: two for the gills, one for the rest."
-        states = {self._state(one) for one in numbers}
-        if len(states) > 1 or (_SUM.search(text) and "=" not in text):
-            return undecided(f"several numbers, among them '{_shown(text, numbers[0])}'")
-        if (
-            states == {"wrong"}
-            and not said.marked
-            and any(self._state(one) != "wrong" for one in find_numbers(text, self.language))
-        ):
-            return undecided("another number than the target, which it names too")
-        return self._verdict(text, numbers, states.pop())
+            is_unread = self.language != "en" and len(text.split()) <= MAX_SPELLED_WORDS
+            return unreadable(NO_NUMBER, "perhaps a number in words" if is_unread else "")
+        numbers = [number for number in numbers if not self._refused(text, number)] or numbers
+
+        if "=" not in text and len(_SUM.findall(text)) and len(numbers) > 1 and self._unknown(text) == 0:
+            return incorrect(f"'{text[:60]}' is not worked out", "a sum that is not worked out")
+        answer, is_firm = self._chosen(text, said, numbers)
+        state = self._state(answer)
+        shown = f"'{_shown(text, answer)}'"
+        is_right = state == "right"
+        if self._denied(text, answer):
+            return incorrect(f"{shown} is denied")
+        if answer.bound and not _BOUND_ASKED.search(self.question):
+            if self.rough and self._in_range(answer, numbers):
+                return correct(f"{shown} is in a range that holds the target", "a range")
+            is_cut = answer.word or answer.unit is not None
+            is_open = is_right or is_cut or any(self._state(number) == "right" for number in numbers)
+            return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_open else "")
+        if state == "unsure":
+            return incorrect(
+                f"{shown} is not the target", f"{shown} may be the target, rounded or in another form"
+            )
+        states = {self._state(number) for number in numbers}
+        doubt = "" if is_firm or states <= {state} or "right" not in states else "several numbers"
+        if is_right:
+            return correct(f"{shown} is the target number", doubt)
+        if answer.word and self.language != "en":
+            doubt = doubt or "a number in words"
+        return incorrect(f"{shown} is another number", doubt)
 
     # -- which number is the answer -------------------------------------------------------------------------------------
 
@@ -211,29 +230,55 @@ class Numbers:
             if not any(_restates(one, other) for other in numbers[:place])
         ]
 
-    def _committed(self, text: str, said: Said, numbers: Sequence[Number]) -> tuple[int, int]:
-        """Where a text with several numbers commits to one: in bold, in its conclusion, in a first clause that is nothing else."""
+    def _chosen(self, text: str, said: Said, numbers: Sequence[Number]) -> tuple[Number, bool]:
+        """The number that answers, and whether it surely is the one: in bold, in a conclusion, alone at the beginning, else the first."""
+        first = numbers[0]
+        if len(said.bold) == 1 and (start := text.rfind(said.bold[0])) >= 0:
+            inside = [number for number in numbers if start <= number.start < start + len(said.bold[0])]
+            if inside:
+                return inside[0], True
 
-        def holds(start: int, end: int) -> bool:
-            return any(start <= one.start < end for one in numbers)
+        edges = [0, *(edge for mark in _CLAUSE.finditer(text) for edge in mark.span()), len(text)]
+        spans = list(zip(edges[::2], edges[1::2], strict=True))
+        clauses = [[number for number in numbers if start <= number.start < stop] for start, stop in spans]
+        holding = [(span, inside) for span, inside in zip(spans, clauses, strict=True) if inside]
+        if not holding:
+            return first, False
+        start, stop = holding[0][0]
+        is_alone = start == 0 and len(text[start:stop].split()) <= 2
+        if is_alone and not _SUM.search(text[start:stop]):
+            return first, True
+        start, stop = holding[-1][0]
+        if _CONCLUDES.search(text[start:stop]) or _SUM.search(text):
+            equals = text.rfind("=", start, stop)
+            behind = [number for number in holding[-1][1] if number.start > equals]
+            return (behind or holding[-1][1])[0], _CONCLUDES.search(text[start:stop]) is not None
+        counting = [number for number in numbers if self._counts(text, number)]
+        if counting:
+            is_plain = counting[0] is first and not self._unknown(text[: first.start])
+            return counting[0], is_plain
+        return first, False
 
-        if (
-            len(said.bold) == 1
-            and (start := text.rfind(said.bold[0])) >= 0
-            and holds(start, start + len(said.bold[0]))
-        ):
-            return start, start + len(said.bold[0])
-        edges = [0, *(edge for found in _CLAUSE.finditer(text) for edge in found.span()), len(text)]
-        clauses = [one for one in zip(edges[::2], edges[1::2], strict=True) if holds(*one)]
-        if clauses and _CONCLUDES.search(text[slice(*clauses[-1])]):
-            start = max(text.rfind("=", *clauses[-1]), clauses[-1][0])
-            return (start, len(text)) if holds(start, len(text)) else clauses[-1]
-        alone = clauses and clauses[0][0] == 0 and len(text[slice(*clauses[0])].split()) <= 2
-        return clauses[0] if alone else (0, len(text))
+    def _denied(self, text: str, number: Number) -> bool:
+        """Whether a negation stands before a number in its clause, or behind it where the language denies so."""
+        start = max((mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0)
+        before = text[max(start, number.start - 30) : number.start]
+        if self.cues.denies(read(before).tokens, before) or before.rstrip().endswith(("≠", "!=")):
+            return True
+        stop = next((mark.start() for mark in _CLAUSE.finditer(text, number.end)), len(text))
+        behind = re.split('["(（]', text[number.end : min(stop, number.end + 12)])[0]
+        return anywhere("negation", behind) or _WRONG_BEHIND.match(text, number.end) is not None
+
+    def _in_range(self, answer: Number, numbers: Sequence[Number]) -> bool:
+        """Whether a number is an end of a range that holds a target."""
+        ends = [number.value for number in numbers if number.bound]
+        return len(ends) == 2 and any(min(ends) <= goal.value <= max(ends) for goal in self.goals)
 
     def _refused(self, text: str, one: Number) -> bool:
         """Whether another number is set against this one: "not 365 but", "instead of 365", "365ではなく"."""
         before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
+        if _ONCE.search(before):
+            return True
         return _SET_AGAINST.search(before) is not None or _SET_AGAINST_BEHIND.match(text, one.end) is not None
 
     def _counts(self, text: str, one: Number) -> bool:
@@ -241,44 +286,6 @@ class Numbers:
         after = _CLAUSE.split(text[one.end : one.end + 40])[0]
         tokens = [token for token in read(after).tokens if token not in FUNCTION]
         return bool(tokens) and tokens[0][:5] in self.nouns
-
-    def _verdict(self, text: str, numbers: Sequence[Number], state: State) -> Verdict:
-        """The verdict on one number of a text."""
-        one = numbers[0]
-        shown = f"'{_shown(text, one)}'"
-        if re.search(r"≠|!=|\?", text) or (
-            any(one.bound for one in numbers) and not _BOUND_ASKED.search(self.question)
-        ):
-            return undecided(f"{shown} is a bound, a range or a question")
-        start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
-        stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
-        near = (
-            text[max(start, one.start - 30) : one.start],
-            re.split('["(（]', text[one.end : min(stop, one.end + 12)])[0],
-        )
-        if any(self.cues.denies(read(part).tokens, part) for part in near):
-            return undecided(f"a denial beside {shown}")
-        if state == "unsure":
-            return undecided(f"{shown} may be the target, rounded or in another form")
-        beside = text[start:stop]
-        if self._unknown(beside) <= (
-            _MOST_UNKNOWN if state == "right" else one.unit is not None or not one.word
-        ) and (state == "right" or not self._in_passing(text, one)):
-            if state == "right":
-                return correct(f"{shown} is the target number")
-            odds = _ODDS.search(text) and any(goal.value < 1 for goal in self.goals)
-            if not odds and not re.search(r"\d\s?/\s?\d", shown):
-                return incorrect(f"{shown} is another number")
-        return undecided(f"{shown}, and words that may say what else it counts")
-
-    def _in_passing(self, text: str, one: Number) -> bool:
-        """Whether a number stands in brackets, or in words that are not the whole answer, so that another may be meant."""
-        alone = not text[: one.start].strip() and len(text[one.end :].split()) <= 1
-        others = {other.value for other in find_numbers(text, self.language) if other.end <= one.start}
-        inside = text.count("(", 0, one.start) > text.count(")", 0, one.start)
-        return (
-            inside or (one.word and not alone) or bool("=" not in text and others - self.asked - {one.value})
-        )
 
     def _unknown(self, text: str) -> int:
         """How many words beside the numbers are neither small ones nor the question's."""
@@ -410,12 +417,12 @@ def numeric(
     tolerance_absolute: float | None = None,
     tolerance_relative: float | None = None,
 ) -> Score:
-    """1.0 where the answer surely gives a target number, 0.0 where it surely gives another.
+    """1.0 where the answer gives a target number, else 0.0.
 
     tolerance_absolute is in the target's unit, tolerance_relative a share of the target; the wider counts. Where neither
     is set, `metadata["tolerance"]` ({"absolute": x}, {"relative": x} or {"significant": figures}) counts, else the number must be
     exact. The unit is `metadata["unit"]`: another unit of the same kind is converted, one of another kind is wrong, none is accepted.
-    Labels "correct", "incorrect", "not_attempted"; Undecided where a reader might argue. Raises ScoringError where the target is
+    Labels "correct", "incorrect", "not_attempted", "unreadable" (no number); unsure where a reader might argue. Raises ScoringError where the target is
     no number.
     """
     metadata = sample.metadata
@@ -427,7 +434,10 @@ def numeric(
         tolerance = read_tolerance(metadata.get("tolerance"))
     else:
         tolerance = read_tolerance({"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0})
-    found = said(answer.text)
+    reply = before_next_question(
+        answer.text, sample.input, lambda text: bool(find_numbers(plain(text), language))
+    )
+    found = said(reply)
     if not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty").outcome()
     if declined := declines(found.text):

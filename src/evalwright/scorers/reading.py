@@ -25,7 +25,7 @@ from evalwright.scorers.registry import registry
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.locate import Said, said
-from evalwright.scorers.text.mathematics import bare, stated
+from evalwright.scorers.text.mathematics import formula_in
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.units import parse_unit
 
@@ -82,7 +82,18 @@ def saying(scorer: Scorer, part: str) -> Scorer:
         found: Any = scorer.function(sample, answer)
         return said(found, sample, answer)
 
-    return replace(scorer, function=asked if scorer.asks else scored)
+    read_fault = scorer.on_fault or (None if scorer.asks else scorer.function)
+
+    def scored_fault(sample: Sample, answer: Answer) -> Scored:
+        assert read_fault is not None
+        made: Any = read_fault(sample, answer)
+        return said(made, sample, answer)
+
+    return replace(
+        scorer,
+        function=asked if scorer.asks else scored,
+        on_fault=scored_fault if read_fault is not None else None,
+    )
 
 
 def _option(sample: Sample, answer: Answer, **_: Any) -> str:
@@ -90,7 +101,7 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
     place = answer.choice
     if place is None:
         language = language_of(sample) or "en"
-        place, _how = extract(answer.text, sample.choices, language, sample.input)
+        place = extract(answer.text, sample.choices, language, sample.input).option
     if place == NOT_EXTRACTED:
         return ""
     return ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
@@ -119,16 +130,7 @@ def _in_unit(one: Number, unit: str) -> Decimal:
 def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
     """A number as above, another formula in one spelling."""
     found = said(answer.text, sample.input)
-    raw = found.raw if found.marked else found.last or found.raw
-    if not found.marked and len(raw) > _MOST_UNMARKED:
-        return ""
-    parts, _alone = stated(raw)
-    text = bare(parts[-1]) if parts else ""
-    plainly = _FRACTION.sub(r"\1/\2", text).replace(",", "")
-    try:
-        return str(Fraction(plainly)) if _PLAIN.fullmatch(plainly) else text[:_MOST_CHARACTERS]
-    except ZeroDivisionError:
-        return text[:_MOST_CHARACTERS]
+    return formula_in(found, language_of(sample) or "en")[:_MOST_CHARACTERS]
 
 
 def _text(sample: Sample, answer: Answer, **_: Any) -> str:

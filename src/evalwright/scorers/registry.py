@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -78,22 +79,14 @@ BY_RULES = frozenset({"choice", "final-answer", "numeric", "short-answer"})
 """Those that compare with a reference by rules, and say of some readings that they are unsure, which a judge may then read by the same
 reference."""
 
-WORST: Mapping[str, float | None] = {
-    "consistency": None,
-    "grounding": None,
-    "grounding-judged": None,
-    "judge-pair": None,
-    "judge-rating": None,
-    "perplexity": None,
-    "reward": None,
-    "similarity": 0.0,
-    "words": None,
-}
-"""The value of a reply that is no answer, where it is not 0: None for no score, because the scorer is not about being right. A plug-in
-says it with `@scorer(NAME, worst=...)`."""
+WORST: Mapping[str, float | None] = {"consistency": None, "perplexity": None, "words": None}
+"""The value of a reply that is no answer, where it is not 0: None for no score, because the scorer is not about being right (a rate of
+hallucination, the probability of a text, a length). A plug-in says it with `@scorer(NAME, worst=...)`."""
 
-SCORE_FAULTS = frozenset({"outcome", "stress"})
-"""Scorers that are about replies without an answer, and so are given them as empty answers."""
+SCORE_FAULTS = frozenset({"grounding-judged", "outcome", "stress"})
+"""Scorers that have classes of their own for replies without an answer, and so are given them as empty answers."""
+JUDGE_READ = "read by judge"
+"""The part of a score whose rules were unsure, so that it is a judge's."""
 JUDGE_FAILED = "judge failed"
 """The part of a score whose judge failed, so that the rules' reading stands."""
 JUDGE = "judge"
@@ -194,9 +187,38 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
         roles=roles,
         able=able,
         refuse=refuse and (lambda sample: refuse(sample, full)),
-        worst=WORST.get(kind, getattr(registry.get(kind), "worst", 0.0)),
+        worst=_worst_of(kind, full),
         own_faults=kind in SCORE_FAULTS,
+        on_fault=_reader_of_faults(kind, full, bound),
     )
+
+
+def _worst_of(kind: str, options: Mapping[str, Any]) -> float | None:
+    """The value of a reply that is no answer; some scorers have it only with certain options."""
+    worst_of = getattr(registry.get(kind), "worst_of", None)
+    if worst_of is not None:
+        found: float | None = worst_of(options)
+        return found
+    return WORST.get(kind, getattr(registry.get(kind), "worst", 0.0))
+
+
+def _reader_of_faults(
+    kind: str, options: Mapping[str, Any], bound: Callable[..., Any]
+) -> Callable[[Sample, Answer], Scored] | None:
+    """What scores replies without an answer, for a scorer that says which parts these have (`fault_parts`); None for others."""
+    parts_of = getattr(registry.get(kind), "fault_parts", None)
+    if parts_of is None:
+        return None
+    asks = inspect.iscoroutinefunction(registry.get(kind))
+
+    def read(sample: Sample, answer: Answer) -> Scored:
+        if not asks:
+            with suppress(ScoringError):
+                scored: Scored = bound(sample, answer)
+                return scored
+        return Score(0.0, parts=parts_of(sample, options))
+
+    return read
 
 
 LONG = 20_000
@@ -265,7 +287,8 @@ def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name
         if not isinstance(by_judge, Score):
             return by_rules
         reasons = f"{second.kind}: {by_judge.explanation or by_judge.label}; rules: {by_rules.explanation}"
-        return replace(by_judge, explanation=reasons, parts={**by_rules.parts, **by_judge.parts})
+        parts = {**by_rules.parts, **by_judge.parts, JUDGE_READ: 1.0}
+        return replace(by_judge, explanation=reasons, parts=parts)
 
     return replace(
         first,
@@ -275,6 +298,7 @@ def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name
         asks=True,
         roles=tuple(dict.fromkeys((*first.roles, *second.roles))),
         able=first.able | second.able,
+        on_fault=first.on_fault or (None if first.asks else first.function),
     )
 
 

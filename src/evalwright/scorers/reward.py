@@ -73,3 +73,7 @@ async def reward(
         least, greatest = range
         value = min(max((value - least) / (greatest - least), 0.0), 1.0)
     return Score(value, "", f"reward {values[0]:.4g}", parts)
+
+
+vars(reward)["worst_of"] = lambda options: None if options["range"] is None else 0.0
+# Without a range there is no least reward, and a reply that is no answer has none.

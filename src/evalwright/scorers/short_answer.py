@@ -1,11 +1,12 @@
-"""Short answers: does the reply surely give the target, or one of its aliases, as its answer?
+"""Short answers: does the reply give the target, or one of its aliases, as its answer?
 
-Rules only, no model, and only what is certain: a reader would not argue with "correct", "incorrect" or "not_attempted"; the rest is
-undecided. docs/scorers.md#short-answer explains the rules on one page.
+Rules only, no model: always the best reading, and why a careful reader might argue with it. docs/scorers.md#short-answer explains the
+rules on one page.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
@@ -17,17 +18,18 @@ from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.names import Names
 from evalwright.scorers.number import find_numbers
-from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_tolerance
+from evalwright.scorers.quantity import Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
-from evalwright.scorers.text.cues import words
-from evalwright.scorers.text.declining import NO_INFORMATION, declines
+from evalwright.scorers.text.cues import anywhere, words
+from evalwright.scorers.text.declining import NO_INFORMATION, declines, speaks_of_text
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, unreadable
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
+YEAR_ENDINGS = ("年", "년")
 PARTS = ("full", "surname", "given", "any")
 _NOTHING = frozenset(("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced"))
 _INTRODUCING = frozenset(("i", "was", "am", "asked", "the", "question", "is", "you", "your", "q"))
@@ -35,18 +37,18 @@ Judge = Callable[[Said], Verdict]
 
 
 def short_answer(sample: Sample, answer: Answer) -> Score:
-    """1.0 where the answer surely gives a target, 0.0 where it surely does not; labels "correct", "incorrect", "not_attempted".
+    """1.0 where the answer gives a target, else 0.0; labels "correct", "incorrect", "not_attempted", "unreadable".
 
     Reads `sample.targets` (the canonical form and its aliases) and the metadata `answer_type` ("name", "number", "date",
     "yes_no", "none"; worked out from the targets where it is missing), `unit`, `tolerance`, `language`, `parts` (which part
     of a person's name is enough: "full", "surname", "given", "any") and `confusable` (names of others that hold a target).
     Where a target itself says that there is no answer ("No answer", "not stated"), the targets are phrases, and finding one
-    is enough. Undecided where a reader might argue. Raises ScoringError for metadata that say nothing.
+    is enough. Unsure where a careful reader might argue. Raises ScoringError for metadata that say nothing.
     """
     judge, symbols = _judge(sample)
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
         return correct("a target as written").outcome()
-    found = said(answer.text, sample.input)
+    found = said(answer.text, sample.input, is_short=True)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
     score = _verdict(found, sample, judge).outcome()
@@ -60,12 +62,13 @@ def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
     if any(unicodedata.category(char) == "So" for char in found.text) and not any(
         map(str.isalnum, found.text)
     ):
-        return undecided("signs only")
+        return unreadable("signs only", "signs may stand for an answer")
     if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
     found = found._replace(text=_without_question(found.text, plain(sample.input)))
     if not found.text:
         return not_attempted("the answer only repeats the question")
+    found = _with_option_text(found)
     whole = _bare(found.text)
     if not found.after and any(whole == _bare(plain(target)) for target in sample.targets):
         return correct(f"'{whole[:60]}' is a target as written")
@@ -83,9 +86,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     symbols = tuple(target for target in targets if target.strip() and not any(map(str.isalnum, target)))
     confusable = _strings(metadata.get("confusable"))
     tolerance = read_tolerance(metadata.get("tolerance"))
-    person = not words("person", language).isdisjoint(read(plain(question[:2000])).tokens)
-    shorter = "surname" if person and "parts" not in metadata and not kind else parts
-    names = Names(targets_of(targets, shorter), question, language, confusable)
+    asked = plain(question[:2000])
+    is_person = kind == "person" or asks_for_person(asked, language)
+    shorter = "surname" if is_person and "parts" not in metadata and kind in ("", "person") else parts
+    names = Names(targets_of(targets, shorter), question, language, confusable, is_person)
     if kind == "none" or any(declines(target) for target in targets if target.strip()):
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
@@ -93,7 +97,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
         return lambda found: _unless_declined(found, judge_yes_no(found, side, question, language)), symbols
     dates = _dates(targets) if kind in ("date", "") else ()
     if dates and (
-        kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
+        kind == "date"
+        or max(date.parts for date in dates) > 1
+        or asks_for_date(question, language)
+        or targets[0].strip().endswith(YEAR_ENDINGS)
     ):
         return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
     if not kind and targets and all(map(is_time, targets)):
@@ -115,23 +122,15 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
 
 
 def _name(found: Said, names: Names) -> Verdict:
-    declined = _declining(found)
-    if declined is None:
-        return names.judge(found)
-    if mentions(read(found.text), names.targets):
-        return undecided(f"{declined.why}, beside a target")
-    return declined
+    return _unless_declined(found, names.judge(found))
 
 
 def _number(found: Said, numbers: Numbers, names: Names) -> Verdict:
-    declined = _declining(found)
     verdict = numbers.judge(found)
-    if declined is not None:
-        return declined if verdict.why == NO_NUMBER else undecided(f"{declined.why}, beside a number")
-    if verdict.unsure and verdict.why == NO_NUMBER and names.targets:
+    if verdict.label == "unreadable" and names.targets:
         whole = names.judge(found)  # an alias in other words, such as "half past six"
-        return whole if whole.label == "correct" else verdict
-    return verdict
+        verdict = whole if whole.label == "correct" else verdict
+    return _unless_declined(found, verdict)
 
 
 def _phrases(found: Said, names: Names) -> Verdict:
@@ -139,8 +138,8 @@ def _phrases(found: Said, names: Names) -> Verdict:
     if mentions(read(found.text), names.targets):
         return correct("one of the expected phrases")
     declined = declines(found.text)
-    if declined and declined.kind == NO_INFORMATION:
-        return undecided(f"says that there is no answer in other words: {declined}")
+    if declined and declined.kind == NO_INFORMATION and speaks_of_text(declined):
+        return correct(f"says that there is no answer: {declined}", "in other words than the target")
     return _declining(found) or incorrect("none of the expected phrases in the answer")
 
 
@@ -154,6 +153,17 @@ def _without_question(text: str, question: str) -> str:
     return rest if any(token not in _INTRODUCING for token in read(rest).tokens) else ""
 
 
+def _with_option_text(found: Said) -> Said:
+    """The text of an option that the model made up itself and answers with: "a. Toba b. Poso. Answer: a"."""
+    letter = found.text.strip(" .()").casefold()
+    if not found.marked or len(letter) != 1 or not found.before:
+        return found
+    option = re.search(
+        rf"(?:^|\s){re.escape(letter)}[.)] *(.+?)(?=\s+[a-e][.)]|\n|$)", found.before, re.IGNORECASE
+    )
+    return found._replace(text=option[1], before="") if option else found
+
+
 def _bare(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(" .")
 
@@ -163,16 +173,23 @@ def _declining(found: Said) -> Verdict | None:
     text = f"{found.text}\n{found.after}" if found.marked else found.text
     declined = declines(text)
     if declined and "depend" in declined.words:
-        return undecided(f"says {declined}")
+        return not_attempted(f"says {declined}", "what it depends on may be an answer")
     return not_attempted(f"gives no answer: {declined}") if declined else None
 
 
 def _unless_declined(found: Said, verdict: Verdict) -> Verdict:
-    """A verdict, or that the reply declines; where it does both, nothing is certain."""
+    """A verdict, or that the reply declines where nothing right is read in it."""
     declined = _declining(found)
     if declined is None:
         return verdict
-    return declined if verdict.unsure else undecided(f"{declined.why}, beside an answer")
+    if verdict.label == "correct" and not verdict.unsure:
+        return verdict._replace(unsure=f"{declined.why}, beside an answer")
+    return declined
+
+
+def asks_for_person(question: str, language: str) -> bool:
+    """Whether a question asks who."""
+    return not words("person", language).isdisjoint(read(question).tokens) or anywhere("person", question)
 
 
 def _strings(value: object) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ async def similarity(
     "characters" (the default; see `character_f`) or "token-f1". Read is the first paragraph.
 
     0 and "different" where the answer has another number than the target, or where a name, number, date, or yes or no is asked for
-    and the scorer `short-answer` finds another; undecided where it may be another name or number. The explanation says so. Parts:
+    and the scorer `short-answer` finds another; unsure where it may be the same name or number all the same. The explanation says so. Parts:
     "cosine", "characters" and "token_f1" of the best target as measured, and "blocked" (1) where that was overruled.
     Raises ScoringError without a target, or where the embedder's vectors cannot be compared; RequestFailed where it failed.
     """

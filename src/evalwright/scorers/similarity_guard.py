@@ -2,7 +2,7 @@
 
 "Built in 1889" and "built in 1899" are neighbours for every embedder and share most of their characters. Where the two numbers are of one
 form, the answer is different, whatever the measure says; where they are not ("2 kg", "2,000 grams"), and for names, rules cannot tell,
-and the answer is undecided.
+and the score is unsure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def not_the_answer(sample: Sample, answer: Answer) -> Score | None:
     if kind not in EXACT and (kind or not yes_or_no):
         return None
     verdict = short_answer(sample, answer)
-    return None if isinstance(verdict, Score) and verdict.label == "correct" else verdict
+    return None if verdict.label == "correct" else verdict
 
 
 def conflict(target: str, text: str, question: str, language: str) -> tuple[str, bool]:

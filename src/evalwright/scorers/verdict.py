@@ -46,8 +46,3 @@ def not_attempted(why: str, unsure: str = "") -> Verdict:
 def unreadable(why: str, unsure: str = "") -> Verdict:
     """Nothing can be read that could be what was asked for, which is wrong."""
     return Verdict("unreadable", why, unsure)
-
-
-def undecided(why: str) -> Verdict:
-    """Wrong, as far as can be read."""
-    return Verdict("incorrect", why, why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from evalwright.scorers.match import FUNCTION, read
@@ -11,8 +12,9 @@ from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.text.wordlists import word_list, word_set
-from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, unreadable
 
+MAX_SENTENCES = 12
 _CLAUSE = re.compile(r"[,;:.!?(—–…。！、，،؛]|\s-\s|\n|$")
 _OPENINGS = word_set(
     "well oh so the answer is it would be that in short therefore thus hence final i say think also donc hmm"
@@ -49,33 +51,87 @@ def polarity_of(targets: tuple[str, ...], language: str = "en") -> str:
 def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -> Verdict:
     """Whether the answer says `target` ("yes" or "no")."""
     text = said.text
-    if said.rule.startswith("a change of mind"):
-        return undecided("a change of mind")
-    parts = lines(text)
-    if not parts or "?" in parts[0]:
-        return undecided("no answer, or a question")
+    parts = lines(text)[:MAX_SENTENCES]
+    if not parts:
+        return unreadable("no yes or no")
     question = _WHETHER.sub(" ", question[:600])
     asked = read(plain(question)).tokens
-    first = _explicit(parts[0], language) or _echo(parts[0], language)
-    if first and cues(language).denies(asked, question):
-        affirmed = first == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
-        return _against(target, "yes") if affirmed else undecided("a yes or no to a question that denies")
-    sides = {side for part in parts if (side := _explicit(part, language))}
-    restated = {
-        _restated(clause, asked, language) for clause in _CLAUSE.split(_RATHER.sub(r"\1,", parts[0]))[:3]
-    } - {""}
-    side = first or (next(iter(restated)) if len(restated) == 1 else "")
-    if not side:
-        return undecided("no explicit yes or no")
-    known = {token for token in read(text).tokens if token not in ("si", "no") or language[:2] == "en"}
-    against = words("no", language) | words("false", language) if side == "yes" else words("yes", language)
-    if (sides | restated) - {side} or known & (against | cues(language).turns) or last_revision(text):
-        return undecided("both yes and no")
-    return _against(target, side)
+    sides = [
+        _explicit(part, language) or _echo(part, language) or _echo(_clause(part), language) for part in parts
+    ]
+    if sides[0] and "?" not in parts[0]:
+        is_negative = cues(language).denies(asked, question)
+        is_affirmed = sides[0] == "yes" and not _DESPITE.isdisjoint(read(parts[0]).tokens[:1])
+        if is_negative and not is_affirmed:
+            return _against(target, sides[0], "a yes or no to a question that denies")
+        known = {token for token in read(text).tokens if token not in ("si", "no") or language[:2] == "en"}
+        opposite = (
+            words("no", language) | words("false", language) if sides[0] == "yes" else words("yes", language)
+        )
+        is_contradicted = (
+            bool(known & opposite) or bool(set(sides) - {"", sides[0]}) or last_revision(text) is not None
+        )
+        return _against(target, sides[0], "both yes and no" if is_contradicted else "")
+
+    restated = _restated_side(parts, asked, language)
+    if restated:
+        return _against(target, restated, "" if len(parts) == 1 else "no explicit yes or no")
+    known = set(read(text).tokens)
+    if len(known) <= 3 and known & words("yes", language) and known & words("no", language):
+        return incorrect("says yes and no", "both yes and no")
+    later = [side for side in sides if side] or [_sign(text, language)]
+    if later[-1]:
+        return _against(target, later[-1], "a yes or no within the text")
+    side = _taken_up_side(parts[0], asked, language)
+    if side:
+        return _against(target, side, "no explicit yes or no")
+    is_another_word = text.isascii() and len(read(text).tokens) == 1 and len(text) > 2
+    return unreadable("no yes or no", "" if is_another_word else "no explicit yes or no")
 
 
-def _against(target: str, side: str) -> Verdict:
-    return correct(f"says {side}") if side == target else incorrect(f"says {side}")
+def _restated_side(parts: Sequence[str], asked: list[str], language: str) -> str:
+    """What the first sentence says where it repeats the question; "" where it does not, or says both."""
+    clauses = _CLAUSE.split(_RATHER.sub(r"\1,", parts[0]))[:3]
+    sides = {_restated(clause, asked, language) for clause in clauses} - {""}
+    return sides.pop() if len(sides) == 1 else ""
+
+
+def _sign(text: str, language: str) -> str:
+    """The last word for yes or no of a text, wherever it stands."""
+    yes, no = (
+        words("yes", language) | words("true", language),
+        words("no", language) | words("false", language),
+    )
+    negations = cues(language).negations
+    tokens = [token for token in read(text).tokens if token]
+    for place in range(len(tokens) - 1, -1, -1):
+        token = tokens[place]
+        if tokens[place + 1 : place + 2] and tokens[place + 1] in _NO_ANSWER:
+            continue
+        if token in no - yes or opening("no", token) == token:
+            return "no"
+        if opening("yes", token) == token:
+            return "yes"
+        if token in yes - no and token not in FUNCTION:
+            return "no" if not negations.isdisjoint(tokens[max(0, place - 2) : place]) else "yes"
+    return ""
+
+
+def _taken_up_side(text: str, asked: list[str], language: str) -> str:
+    """What a sentence with most of the question's words says: no where it denies, else yes."""
+    about = {token[:5] for token in asked if token not in FUNCTION}
+    tokens = [token for token in read(text).tokens if token]
+    own_words = {
+        token[:5] for token in tokens if token not in FUNCTION and not cues(language).denies([token], token)
+    }
+    is_about = len(about & own_words) * 2 >= max(len(about), 1) or (own_words and own_words <= about)
+    if not is_about:
+        return ""
+    return "no" if cues(language).denies(tokens, text) else "yes"
+
+
+def _against(target: str, side: str, doubt: str = "") -> Verdict:
+    return correct(f"says {side}", doubt) if side == target else incorrect(f"says {side}", doubt)
 
 
 def _clause(text: str) -> str:

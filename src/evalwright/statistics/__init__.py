@@ -6,7 +6,7 @@ items it rests on, what failed, its interval and the name of the method that mad
 * the unit is the item (or the cluster of items that belong together), never a repeated draw;
 * a zero-width interval never poses as certainty: where the data show no spread, a conservative bound is used
   and named;
-* what failed is not wrong: it is counted beside the estimate and bounded.
+* what is missing is not wrong: it is left out, counted beside the estimate, and bounded for who asks for the worst case.
 
 The names below load their module (and numpy) on first use.
 """
@@ -58,6 +58,12 @@ if TYPE_CHECKING:
     from evalwright.statistics.labelling import draw_labelling_set
     from evalwright.statistics.labels import balanced_accuracy, macro_f1, null_weighted_f1
     from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
+    from evalwright.statistics.many_models import (
+        AllDifferences,
+        all_differences,
+        rank_sets,
+        simultaneous_means,
+    )
     from evalwright.statistics.multiplicity import benjamini_hochberg, holm
     from evalwright.statistics.paired import PairedComparison, compare_paired, equivalence_paired
     from evalwright.statistics.power import (
@@ -65,7 +71,6 @@ if TYPE_CHECKING:
         items_for_half_width,
         smallest_visible_difference,
     )
-    from evalwright.statistics.simultaneous import SimultaneousDifferences, rank_sets, simultaneous_means
     from evalwright.statistics.stopping import Decision, Monitor
     from evalwright.statistics.stopping_rules import Rule, parse_rule
     from evalwright.statistics.sums import (
@@ -76,7 +81,7 @@ if TYPE_CHECKING:
         pooled_f1,
         pooled_share,
     )
-    from evalwright.statistics.unpaired import UnpairedComparison, all_differences, compare_unpaired
+    from evalwright.statistics.unpaired import UnpairedComparison, compare_unpaired
 
 _NAMES = {
     "agreement": "JudgeAgreement cohen_kappa gwet_ac1 judge_agreement krippendorff_alpha raw_agreement",
@@ -89,20 +94,20 @@ _NAMES = {
     "labelling": "draw_labelling_set",
     "labels": "balanced_accuracy macro_f1 null_weighted_f1",
     "macro": "MacroDifference macro_average macro_difference",
+    "many_models": "AllDifferences all_differences rank_sets simultaneous_means",
     "multiplicity": "benjamini_hochberg holm",
     "paired": "PairedComparison compare_paired equivalence_paired",
     "power": "items_for_difference items_for_half_width smallest_visible_difference",
-    "simultaneous": "SimultaneousDifferences rank_sets simultaneous_means",
     "stopping": "Decision Monitor",
     "stopping_rules": "Rule parse_rule",
     "sums": "attempted_accuracy attempted_f bits_per_byte perplexity pooled_f1 pooled_share",
-    "unpaired": "UnpairedComparison all_differences compare_unpaired",
+    "unpaired": "UnpairedComparison compare_unpaired",
 }
 
 __all__ = [
-    "AcquiescenceProbe", "BrierScore", "CalibrationError", "ContaminationCheck", "Decision", "Estimate", "JudgeAgreement",
+    "AcquiescenceProbe", "AllDifferences", "BrierScore", "CalibrationError", "ContaminationCheck", "Decision", "Estimate", "JudgeAgreement",
     "JudgeCorrection", "LengthProbe", "MacroDifference", "Monitor", "PairedComparison", "RepeatProbe", "RiskCoverage",
-    "RoganGladen", "Rule", "SelectiveAccuracy", "SimultaneousDifferences", "SwapProbe", "UnpairedComparison",
+    "RoganGladen", "Rule", "SelectiveAccuracy", "SwapProbe", "UnpairedComparison",
     "accuracy_at_coverage", "acquiescence_bias", "all_differences", "attempted_accuracy", "attempted_f", "auroc",
     "balanced_accuracy", "benjamini_hochberg", "bits_per_byte", "brier_score", "calibration_error", "cohen_kappa", "compare_paired", "compare_unpaired",
     "contamination_check", "corrected_difference", "corrected_mean", "draw_labelling_set", "equivalence_paired", "gwet_ac1",

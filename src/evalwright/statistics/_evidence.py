@@ -1,8 +1,8 @@
 """What a stopping rule looks at: one running record for each kind of question and score.
 
-Each record is fed units in their order and says at a look what is settled about this benchmark. Failed scores enter
-twice, as the worst and the best that they could be: `low` and `high` always come from the filling that pulls them
-outwards.
+Each record is fed units in their order and says at a look what is settled about this benchmark. A missing score is left out, and with
+it the item for both models: what is scored is then a draw without replacement from all units, as before, where answers are
+missing at random.
 
 Of pairs of right-or-wrong answers there is an e-value, too: a bet against "no difference" that no strategy can win on average while that holds. So the
 chance that it ever reaches 1 / alpha is at most alpha (Ville 1939), however often one looks and whenever
@@ -11,7 +11,6 @@ one stops.
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -60,7 +59,7 @@ class Evidence(Protocol):
     method: str
 
     def add(self, a: list[float], b: list[float]) -> None:
-        """The next unit's scores (nan = failed), item by item."""
+        """The next unit's scores (nan = missing), item by item."""
 
     def look(self) -> LookResult:
         """What is settled by the units so far."""
@@ -81,154 +80,152 @@ class _ExactShare:
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._margin, self._scored = rule.margin or 0.0, scored
-        self._n = self._least = self._most = 0
+        self._n = self._right = 0
         self._low, self._high = 0.0, 1.0
         # The mixture bets best near the number of items that the wanted width needs, on the clock n N / (N - n).
         needed = min(2.5 / self._margin**2, 4 * scored.n_total)
         self._weight = max(1.0, needed / OPTIMUM)
 
     def add(self, a: list[float], b: list[float]) -> None:
+        if math.isnan(a[0]):
+            return
         self._n += 1
-        self._least += int(a[0] == 1.0)
-        self._most += int(a[0] == 1.0 or math.isnan(a[0]))
+        self._right += int(a[0] == 1.0)
 
     def look(self) -> LookResult:
         total, alpha = self._scored.n_total, self._scored.alpha
-        low = kept_counts(self._least, self._n, [total], alpha, self._weight)[0][0] / total
-        high = kept_counts(self._most, self._n, [total], alpha, self._weight)[1][0] / total
+        fewest, most = kept_counts(self._right, self._n, [total], alpha, self._weight)
+        low, high = fewest[0] / total, most[0] / total
         if max(low, self._low) <= min(high, self._high):
             self._low, self._high = max(low, self._low), min(high, self._high)
         return _precise(self._low, self._high, self._margin)
 
 
 class _Mean:
-    """The mean of one model's scores: betting where single items are bounded, asymptotic otherwise.
-
-    There is one confidence sequence, and from the first failure on two: failures at their worst and at their best.
-    """
+    """The mean of one model's scores: betting where single items are bounded, asymptotic otherwise."""
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
-        self._margin, self._ends = rule.margin or 0.0, scored.ends
+        self._margin = rule.margin or 0.0
         total, alpha = scored.n_total, scored.alpha
-        self._worst: BettingSequence | AsymptoticSequence
+        self._sequence: BettingSequence | AsymptoticSequence
         if scored.value_range is not None and not scored.clustered:
-            self._worst = BettingSequence(total, alpha=alpha, value_range=scored.value_range)
+            self._sequence = BettingSequence(total, alpha=alpha, value_range=scored.value_range)
             self.method = "betting confidence sequence without replacement"
         else:
-            self._worst = AsymptoticSequence(total, alpha=alpha)
+            self._sequence = AsymptoticSequence(total, alpha=alpha)
             self.method = "asymptotic confidence sequence without replacement"
-        self._best = self._worst
-        self._limited = True
-        self._waiting: list[tuple[float, float, int]] = []
+        self._waiting: list[tuple[float, int]] = []
 
     def add(self, a: list[float], b: list[float]) -> None:
-        low, high = self._ends
-        self._waiting.append((_total(a, low), _total(a, high), len(a)))
+        scores = [score for score in a if not math.isnan(score)]
+        if scores:
+            self._waiting.append((math.fsum(scores), len(scores)))
 
     def look(self) -> LookResult:
-        self._feed()
-        if not self._limited:
-            return _precise(-math.inf, math.inf, self._margin)
-        low, high = self._worst.interval()[0], self._best.interval()[1]
-        return _precise(min(low, high), max(low, high), self._margin)
-
-    def _feed(self) -> None:
-        if not self._waiting or not self._limited:
-            return
-        rows = np.array(self._waiting)
-        self._waiting = []
-        if not np.isfinite(rows).all():
-            self._limited = False
-            return
-        if self._best is self._worst:
-            unlike = np.flatnonzero(rows[:, 0] != rows[:, 1])
-            first = int(unlike[0]) if len(unlike) else len(rows)
-            _feed(self._worst, rows[:first, 0], rows[:first, 2])
-            if first == len(rows):
-                return
-            self._best = copy.deepcopy(self._worst)
-            rows = rows[first:]
-        _feed(self._worst, rows[:, 0], rows[:, 2])
-        _feed(self._best, rows[:, 1], rows[:, 2])
+        if self._waiting:
+            totals, sizes = np.array(self._waiting, dtype=np.float64).T
+            self._waiting = []
+            _feed(self._sequence, totals, sizes)
+        low, high = self._sequence.interval()
+        return _precise(low, high, self._margin)
 
 
 class _Pairs:
-    """Differences of pairs, at the worst and at the best for a."""
+    """Differences of pairs. The full run is that of the units that are not yet known to be missing."""
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._rule, self._scored = rule, scored
+        self._missing = 0
 
-    def _differences(self, a: list[float], b: list[float]) -> tuple[float, float]:
-        low, high = self._scored.ends
-        return _total(a, low) - _total(b, high), _total(a, high) - _total(b, low)
+    @property
+    def _total(self) -> int:
+        return self._scored.n_total - self._missing
 
-    def _finding(self, worst: Outlook, best: Outlook, e_value: float | None = None) -> LookResult:
-        low, high, margin = worst.low, best.high, self._rule.margin
+    def _differences(self, a: list[float], b: list[float]) -> list[float]:
+        """Of the items that both have a score for."""
+        return [x - y for x, y in zip(a, b, strict=True) if not math.isnan(x - y)]
+
+    def _finding(self, outlook: Outlook, e_value: float | None = None) -> LookResult:
+        low, high, margin = outlook.low, outlook.high, self._rule.margin
         verdict: Settled = "open"
-        if worst.verdict == best.verdict and worst.verdict in ("a better", "b better"):
-            verdict = worst.verdict
+        if outlook.verdict in ("a better", "b better"):
+            verdict = outlook.verdict
         elif self._rule.kind == "differs" and margin is not None and -margin < low <= high < margin:
             verdict = "close"
-        elif worst.verdict == best.verdict == "no difference seen" and self._rule.kind == "beats":
+        elif outlook.verdict == "no difference seen" and self._rule.kind == "beats":
             verdict = "no difference seen"
         return LookResult(verdict, low, high, e_value)
 
 
 class _BinaryPairs(_Pairs):
-    """Wins and losses among right-or-wrong pairs, for both fillings."""
+    """Wins and losses among right-or-wrong pairs."""
 
     method = "full-run verdict, exact without replacement"
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         super().__init__(rule, scored)
-        self._n = 0
-        self._worst, self._best = [0, 0], [0, 0]
+        self._n = self._wins = self._losses = 0
 
     def add(self, a: list[float], b: list[float]) -> None:
+        differences = self._differences(a, b)
+        if not differences:
+            self._missing += 1
+            return
         self._n += 1
-        for counts, difference in zip((self._worst, self._best), self._differences(a, b), strict=True):
-            counts[0] += int(difference > 0)
-            counts[1] += int(difference < 0)
+        self._wins += int(differences[0] > 0)
+        self._losses += int(differences[0] < 0)
 
     def look(self) -> LookResult:
-        worst = self._outlook(*self._worst)
-        best = worst if self._worst == self._best else self._outlook(*self._best)
-        return self._finding(worst, best, min(pair_e_value(*self._worst), pair_e_value(*self._best)))
+        return self._finding(self._outlook(), pair_e_value(self._wins, self._losses))
 
-    def _outlook(self, wins: int, losses: int) -> Outlook:
-        total, alpha = self._scored.n_total, self._scored.alpha
-        if self._n == total:  # nothing is open; the ordinary comparison says the verdict
-            difference = (wins - losses) / total
+    def _outlook(self) -> Outlook:
+        alpha = self._scored.alpha
+        if self._n == self._total:  # nothing is open; the ordinary comparison says the verdict
+            difference = (self._wins - self._losses) / self._n if self._n else math.nan
             return Outlook("open", difference, difference)
-        directed = self._rule.kind == "beats"
         return binary_outlook(
-            wins, losses, self._n, total, level=self._rule.level, alpha=alpha, directed=directed
+            self._wins,
+            self._losses,
+            self._n,
+            self._total,
+            level=self._rule.level,
+            alpha=alpha,
+            directed=self._rule.kind == "beats",
         )
 
 
 class _GradedPairs(_Pairs):
-    """Differences of graded scores, or of clusters, for both fillings."""
+    """Differences of graded scores, or of clusters."""
 
     method = "full-run verdict, asymptotic without replacement"
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         super().__init__(rule, scored)
-        self._rows: list[tuple[float, float, int]] = []
+        self._rows: list[tuple[float, int]] = []
+        self._missing_items = 0
 
     def add(self, a: list[float], b: list[float]) -> None:
-        self._rows.append((*self._differences(a, b), len(a)))
+        differences = self._differences(a, b)
+        self._missing_items += len(a) - len(differences)
+        if not differences:
+            self._missing += 1
+            return
+        self._rows.append((math.fsum(differences), len(differences)))
 
     def look(self) -> LookResult:
-        rows = np.array(self._rows)
-        if not np.isfinite(rows).all():
+        if not self._rows:
             return LookResult("open", -math.inf, math.inf)
-        worst = self._outlook(rows[:, 0], rows[:, 2])
-        failures = (rows[:, 0] != rows[:, 1]).any()
-        return self._finding(worst, self._outlook(rows[:, 1], rows[:, 2]) if failures else worst)
-
-    def _outlook(self, differences: F64, sizes: F64) -> Outlook:
-        total, items, alpha = self._scored.n_total, self._scored.n_items, self._scored.alpha
-        return graded_outlook(differences, sizes, total, items, level=self._rule.level, alpha=alpha)
+        totals, sizes = np.array(self._rows, dtype=np.float64).T
+        items = self._scored.n_items
+        outlook = graded_outlook(
+            totals,
+            sizes,
+            self._total,
+            None if items is None else items - self._missing_items,
+            level=self._rule.level,
+            alpha=self._scored.alpha,
+        )
+        return self._finding(outlook)
 
 
 def _feed(sequence: BettingSequence | AsymptoticSequence, totals: F64, items: F64) -> None:
@@ -240,10 +237,6 @@ def _feed(sequence: BettingSequence | AsymptoticSequence, totals: F64, items: F6
 
 def _precise(low: float, high: float, margin: float) -> LookResult:
     return LookResult("precise enough" if high - low <= 2 * margin else "open", low, high)
-
-
-def _total(scores: list[float], instead: float) -> float:
-    return math.fsum(instead if math.isnan(score) else score for score in scores)
 
 
 # -- e values ------------------------------------------------------------------------------------------------

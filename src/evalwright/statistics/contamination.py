@@ -17,6 +17,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.intervals import filled
 from evalwright.statistics.paired import PairedComparison, compare_paired
+from evalwright.statistics.pairwise import MissingPolicy
 from evalwright.statistics.units import Clusters, Range, cluster_ids, cluster_spread, row_means, score_matrix
 
 
@@ -47,13 +48,14 @@ def contamination_check(
     *,
     clusters: Clusters = None,
     control_clusters: Clusters = None,
+    missing_policy: MissingPolicy = "scored",
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> ContaminationCheck:
     """Difference in differences of scores, item by item.
 
     `original`, `perturbed` (n,) or (n, draws) and `control_original`, `control_perturbed` (m,) or (m, draws), nan =
-    failed: interval, p and verdict hold whatever those would have scored. Clusters are integers; an id that stands on both sides (a passage with items of both kinds) is one
+    missing: left out, or with `missing_policy="worst-case"` interval, p and verdict hold whatever they would have scored. Clusters are integers; an id that stands on both sides (a passage with items of both kinds) is one
     cluster. Welch's t where no cluster is on both sides, else t with one degree of freedom less than the clusters.
     Raises ValueError as `compare_paired` does.
     """
@@ -62,7 +64,7 @@ def contamination_check(
 
     groups = clusters, control_clusters
     found = _check(sides, groups, value_range, level)
-    if not found.drop.n_missing + found.control_drop.n_missing:
+    if missing_policy == "scored" or not found.drop.n_missing + found.control_drop.n_missing:
         return found
     if value_range is None:
         return replace(found, low=math.nan, high=math.nan, p_value=math.nan, suspicious=False)
@@ -81,7 +83,7 @@ def contamination_check(
 def _check(
     sides: Sequence[npt.ArrayLike], groups: tuple[Clusters, Clusters], value_range: Range | None, level: float
 ) -> ContaminationCheck:
-    """The check on the scored items, with both drops whatever failed. sides: as `contamination_check` takes them."""
+    """The check on the scored items, with both drops. sides: as `contamination_check` takes them."""
     drop, control = (
         compare_paired(*pair, clusters=ids, value_range=value_range, level=level)
         for pair, ids in zip((sides[:2], sides[2:]), groups, strict=True)
@@ -127,7 +129,11 @@ def _welch(drop: PairedComparison, control: PairedComparison) -> tuple[float, fl
         return math.nan, 1.0, "Welch t"
     pooled = math.fsum(part**2 / df for part, df in zip(parts, freedom, strict=True))
     clustered = drop.n_clusters is not None or control.n_clusters is not None
-    return math.sqrt(total), total**2 / pooled, "clustered Welch t" if clustered else "Welch t"
+    return (
+        math.sqrt(total),
+        total**2 / pooled if pooled > 0 else math.inf,
+        "clustered Welch t" if clustered else "Welch t",
+    )
 
 
 def _squared_error(side: PairedComparison) -> float:
@@ -136,9 +142,8 @@ def _squared_error(side: PairedComparison) -> float:
         return side.standard_error**2
     if not side.degrees_of_freedom > 0:
         return math.nan
-    return (
-        (side.scored_high - side.scored_low) / 2 / t_quantile(0.5 + side.level / 2, side.degrees_of_freedom)
-    ) ** 2
+    reach = t_quantile(0.5 + side.level / 2, side.degrees_of_freedom)
+    return float(((side.high - side.low) / 2 / reach) ** 2)
 
 
 def _joint(

@@ -207,12 +207,14 @@ class Design:
                 (float(part[0, 1]) - added) * more + added
                 for part, added in ((counts.better, ADDED), (counts.worse, ADDED), (counts.size, 2 * ADDED))
             )
+            stretch = np.broadcast_to(counts.stretch, found.n.shape)[0, 1]
             counts = replace(
                 counts,
                 better=np.asarray(better),
                 worse=np.asarray(worse),
                 size=np.asarray(size),
                 freedom=freedom,
+                stretch=stretch,
             )
         return AllPairs(
             difference=found.difference[0, 1],
@@ -224,6 +226,9 @@ class Design:
             counts=counts,
             span=found.span,
             n_missing=np.zeros((), np.int64),
+            counted=found.counted[0, 1],
+            differing=found.differing[0, 1] * times,
+            skewness=found.skewness[0, 1] / math.sqrt(times),
         )
 
     def _prompts(self, items: float, repeats: float | None, prompts: int) -> Spread:

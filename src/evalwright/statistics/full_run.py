@@ -35,9 +35,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics._quantiles import t_quantile
+from evalwright.statistics._quantiles import normal_quantile, t_quantile
 from evalwright.statistics.confidence_sequences import asymptotic_half_width
-from evalwright.statistics.pairwise import ADDED
+from evalwright.statistics.pairwise import ADDED, mid_p_deviate
 from evalwright.statistics.units import F64
 
 Settled = Literal["a better", "b better", "no difference seen", "open"]
@@ -58,18 +58,21 @@ class Outlook:
     high: float
 
 
-def least_wins(discordant: F64, n: int, level: float) -> F64:
-    """For each number of discordant items among n, the fewest wins with which `compare_paired` says
-    "better".
+def least_wins(discordant: F64, level: float) -> F64:
+    """For each number of discordant items, the fewest wins with which `compare_paired` says "better".
 
-    The score test at 0 rejects where (w - l) g > t sqrt((w + l) g + 1/2), with g = (n - 1) / n; D + 1 where even D wins would not
-    do. `discordant` (m,) whole numbers up to n.
+    The test at 0 rejects where w - l > z sqrt(w + l + 1/2) or McNemar's mid-p does; D + 1 where even D wins would not do.
+    `discordant` (m,) whole numbers up to n.
     """
     d = np.asarray(discordant, dtype=np.float64)
-    g = max(n - 1, 1) / n
-    needed = t_quantile(0.5 + level / 2, max(n - 1, 1)) * np.sqrt(d * g + 2 * ADDED) / g
-    out: F64 = np.minimum(np.floor((d + needed) / 2) + 1, d + 1)
-    return out
+    critical = normal_quantile(0.5 + level / 2)
+    least: F64 = np.minimum(np.floor((d + critical * np.sqrt(d + 2 * ADDED)) / 2) + 1, d + 1)
+    while True:
+        fewer = least - 1
+        enough = (2 * fewer > d) & (mid_p_deviate(fewer, d - fewer) > critical)
+        if not enough.any():
+            return least
+        least = np.where(enough, fewer, least)
 
 
 def binary_outlook(
@@ -116,7 +119,7 @@ def _verdict(
     """The one verdict that fits all numbers of wins that are not refuted, for every number of discordant
     items."""
     bar = -math.log(alpha)
-    a_wins = least_wins(totals, n_total, level)
+    a_wins = least_wins(totals, level)
     b_wins = totals - a_wins
     weight = _weight(totals)
 

@@ -3,11 +3,16 @@
 The tasks are fixed: the interval speaks of other items for these tasks, not of other tasks. The variance of the mean is
 sum_t sum_u w_t w_u rho_tu e_t e_u with the correlations rho of the tasks' means (`shared_units`; 0 for tasks that share nothing). A task's
 error e_t is taken from the width of its own interval, so that parts and whole agree and a task without spread does not pose as
-certain; of scores never less than the standard error. Ends of unequal length are not carried on: MOVER (Zou & Donner 2008) with the
-ends of Wilson's intervals covers 87 to 92% over many tasks near 0 or 1, where half their width covers 95% and more.
+certain; of scores never less than the standard error. The quantile is Student's with Welch and Satterthwaite's degrees of freedom.
 
-However the parts go together, the mean is no further off than the weighted mean of how far each part may be (the longer side of its
-interval): no interval is longer. Without that a task of 3 items beside one of 3,000 lends its few degrees of freedom to the whole.
+No interval is longer than the root of sum_t sum_u rho_tu h_t h_u with h_t = w_t times half of a task's interval: MOVER (Zou & Donner
+2008) with ends of equal length. Without that a task of 3 items beside one of 3,000 lends its few degrees of freedom to the whole. (The
+interval of a few items is short because the range ends, a mean over many such tasks is not: the square of h_t is the mean of that and of
+z e_t, with the weights p_t and 1 - p_t.)
+
+The ends are of unequal length as far as the sum is skewed. A task's interval is centred a_t beside its mean; the skewness of a sum is
+that of its parts weighted with their variances, so the centre of the whole is sum_t p_t w_t a_t beside the mean, p_t = h_t^2 / sum h^2
+(of tasks that share units (sum_u rho_tu h_u)^2 over the whole). Where one task outweighs the others these are MOVER's own ends. Over many tasks near 0 or 1 MOVER's ends are too unequal, and cover 87 to 92%.
 """
 
 from __future__ import annotations
@@ -18,22 +23,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import score_interval
 from evalwright.statistics.paired import Filling, PairedComparison
+from evalwright.statistics.pairwise import MissingPolicy
 from evalwright.statistics.shared_units import (
     Sharing,
     UnitSums,
-    combined,
     correlations,
     errors_of_intervals,
+    mean_spread,
     sharing,
 )
-from evalwright.statistics.units import F64, Range
+from evalwright.statistics.units import F64, I64, Range
 
 TasksAre = Literal["fixed", "sample"]
 """Whether an average over tasks is about these tasks, or about tasks like these."""
@@ -59,18 +63,19 @@ def macro_average(
     among, rho = _sharing(units, len(parts))
     freedom = np.array([math.inf if part.n_units == 1 else max(_freedom(part), 1.0) for part in parts])
     value = math.fsum(w * part.value for w, part in zip(share, parts, strict=True))
-    errors = np.maximum(
-        [part.standard_error or 0.0 for part in parts],
-        [(part.high - part.low) / 2 / _quantile(part) for part in parts],
-    )
-    error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
+    ends = np.array([(part.value - part.low, part.high - part.value) for part in parts])
     ranges = (
         None if value_range is None else np.broadcast_to(np.asarray(value_range, np.float64), (len(parts), 2))
     )
+    room = np.full(len(parts), math.inf) if ranges is None else (ranges[:, 1] - ranges[:, 0]) / 2
+    quantiles = np.array([_quantile(part) for part in parts])
+    half = ends.mean(axis=1)
+    shown = half / quantiles / np.sqrt(np.maximum(1 - (half / room) ** 2, 1e-12))
+    shown = np.where(np.isinf(room), shown, np.minimum(shown, room))
+    errors = np.maximum([part.standard_error or 0.0 for part in parts], shown)
+    mean = _mean(value, share, ends, errors, freedom, errors * quantiles, rho, among.sets, level)
     limits = None if ranges is None else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
-    critical = _multiple(df, level)
-    error = _at_most(error, _reach(share, [(part.value, part.low, part.high) for part in parts]) / critical)
-    low, high = _around(value, critical, error, limits)
+    low, high = mean.interval(limits)
     how = "each the same" if weights is None else "weighted"
     shared = f", {len(among.shared):,} units shared" if len(among.shared) else ""
     return Estimate(
@@ -81,7 +86,7 @@ def macro_average(
         n=sum(part.n for part in parts),
         n_missing=sum(part.n_missing for part in parts),
         n_clusters=_clusters(parts, units),
-        standard_error=error,
+        standard_error=mean.standard_error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
         bounds=_bounds(parts, share, rho, ranges),
         n_unsure=sum(part.n_unsure for part in parts),
@@ -90,8 +95,8 @@ def macro_average(
 
 @dataclass(frozen=True, slots=True)
 class MacroDifference(Plain):
-    """The mean over tasks of paired differences a - b. Fields as in PairedComparison; `low`, `high` and `p_value` hold whatever the
-    `n_missing` failed items would have scored.
+    """The mean over tasks of paired differences a - b. Fields as in PairedComparison: with the policy "scored" `low`, `high` and
+    `p_value` are those of the items that both have, with "worst-case" they hold whatever the `n_missing` items would have scored.
 
     `tasks_are`: "fixed", then the interval is about these tasks with other items; "sample", about tasks like these (`task_sample`).
     """
@@ -106,8 +111,11 @@ class MacroDifference(Plain):
     n: int
     n_tasks: int
     n_missing: int
-    scored_low: float
-    scored_high: float
+    n_missing_a: int = 0
+    n_missing_b: int = 0
+    worst_low: float = math.nan
+    worst_high: float = math.nan
+    missing_policy: MissingPolicy = "scored"
     tasks_are: TasksAre = "fixed"
 
 
@@ -118,7 +126,7 @@ def macro_difference(
     units: Sequence[UnitSums | None] | None = None,
     value_range: Range | None = None,
 ) -> MacroDifference:
-    """Combine the paired comparisons of different tasks. Raises ValueError for none.
+    """Combine the paired comparisons of different tasks, which all have one policy for missing answers. Raises ValueError for none.
 
     weights: in any unit, by default each the same. units: of each task's differences, None where they share none. value_range: the
     range of a score; no difference lies outside its span, so the interval ends there.
@@ -129,33 +137,38 @@ def macro_difference(
     limits = None if span is None else (-span, span)
 
     def mean(fillings: Sequence[Filling]) -> _Mean:
-        low, high, own = (
-            np.array([getattr(p, name) for p in fillings]) for name in ("low", "high", "freedom")
-        )
+        values, low, high, own = np.array(fillings, dtype=np.float64).T
         errors, freedom = errors_of_intervals(low, high, own, math.nan if span is None else span, level)
-        error, df = (float(found) for found in combined(share * errors, freedom, rho, among.sets))
-        values = np.array([part.difference for part in fillings])
-        reach = _reach(share, np.stack([values, low, high], axis=1))
-        return _Mean(float(share @ values), _at_most(error, reach / _multiple(df, level)), df, level)
+        ends = np.stack([values - low, high - values], axis=1)
+        free = errors * [_multiple(df, level) for df in freedom]
+        return _mean(float(share @ values), share, ends, errors, freedom, free, rho, among.sets, level)
 
     if len(parts) == 1:
         return _alone(parts[0])
-    scored = mean([Filling(p.difference, p.scored_low, p.scored_high, p.degrees_of_freedom) for p in parts])
-    critical = _multiple(scored.freedom, level) + _multiple(scored.freedom, 2 * parts[0].power - 1)
     n_missing = sum(part.n_missing for part in parts)
-    every = [scored]
+    scored_parts = [_scored_filling(part) for part in parts]
+    scored = mean(scored_parts)
+    fillings = []
     if n_missing:
-        own = [Filling(p.difference, p.low, p.high, p.degrees_of_freedom) for p in parts]
-        for side in (0, 1):
-            pairs = zip(parts, own, strict=True)
-            every.append(mean([part.fillings[side] if part.fillings else one for part, one in pairs]))
-    ends = [one.interval(limits) for one in every]
-    low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-    agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
-    p_value = max(one.p_value for one in every) if agree else 1.0
-    visible = critical * scored.error + max(abs(one.value - scored.value) for one in every)
-    if any(part.n_missing and part.fillings is None for part in parts):
-        low = high = p_value = visible = math.nan  # what failed cannot be bounded
+        for side in (1, 2):
+            pairs = zip(parts, scored_parts, strict=True)
+            fillings.append(mean([part.fillings[side] if part.fillings else own for part, own in pairs]))
+    low, high = scored.interval(limits)
+    p_value, visible = scored.p_value, _visible(scored, parts[0].power)
+    worst_low = worst_high = math.nan
+    policy = parts[0].missing_policy
+    bounded = n_missing > 0 and not any(part.n_missing and part.fillings is None for part in parts)
+    if bounded:
+        ends = [filling.interval(limits) for filling in fillings]
+        worst_low, worst_high = min(low, *(end[0] for end in ends)), max(high, *(end[1] for end in ends))
+    if policy == "worst-case" and n_missing:
+        low, high = worst_low, worst_high
+        every = [scored, *fillings]
+        agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
+        p_value = max(one.p_value for one in every) if agree else 1.0
+        visible += max(abs(one.value - scored.value) for one in every)
+        if not bounded:
+            p_value = visible = math.nan  # what is missing cannot be bounded
     return MacroDifference(
         difference=scored.value,
         low=low,
@@ -167,37 +180,93 @@ def macro_difference(
         n=sum(part.n for part in parts),
         n_tasks=len(parts),
         n_missing=n_missing,
-        scored_low=ends[0][0],
-        scored_high=ends[0][1],
+        n_missing_a=sum(part.n_missing_a for part in parts),
+        n_missing_b=sum(part.n_missing_b for part in parts),
+        worst_low=worst_low,
+        worst_high=worst_high,
+        missing_policy=policy,
     )
 
 
+def _scored_filling(part: PairedComparison) -> Filling:
+    """A task's comparison on the items that both have, whatever its policy for missing ones."""
+    return (
+        part.fillings[0]
+        if part.fillings
+        else Filling(part.difference, part.low, part.high, part.degrees_of_freedom)
+    )
+
+
+def _visible(mean: _Mean, power: float) -> float:
+    critical = _multiple(mean.freedom, mean.level) + _multiple(mean.freedom, 2 * power - 1)
+    return critical * mean.error
+
+
 def _alone(part: PairedComparison) -> MacroDifference:
-    error = part.standard_error or 0.0
-    ends = part.low, part.high, part.level, part.p_value, error, part.smallest_visible_difference
     return MacroDifference(
-        part.difference, *ends, part.n, 1, part.n_missing, part.scored_low, part.scored_high
+        difference=part.difference,
+        low=part.low,
+        high=part.high,
+        level=part.level,
+        p_value=part.p_value,
+        standard_error=part.standard_error or 0.0,
+        smallest_visible_difference=part.smallest_visible_difference,
+        n=part.n,
+        n_tasks=1,
+        n_missing=part.n_missing,
+        n_missing_a=part.n_missing_a,
+        n_missing_b=part.n_missing_b,
+        worst_low=part.worst_low,
+        worst_high=part.worst_high,
+        missing_policy=part.missing_policy,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Mean:
-    """A mean of differences with its error and degrees of freedom, at `level`."""
+    """A mean over tasks at `level`: the errors of its two ends and their degrees of freedom."""
 
     value: float
-    error: float
+    below: float
+    above: float
+    standard_error: float
     freedom: float
     level: float
 
+    @property
+    def error(self) -> float:
+        """Their mean, of which both together are the width."""
+        return (self.below + self.above) / 2
+
     def interval(self, limits: Range | None) -> Range:
-        half = _multiple(self.freedom, self.level) * self.error
-        return _within(self.value - half, self.value + half, limits)
+        multiple = _multiple(self.freedom, self.level)
+        return _within(self.value - multiple * self.below, self.value + multiple * self.above, limits)
 
     @property
     def p_value(self) -> float:
-        if math.isnan(self.error) or self.error == 0:
-            return math.nan if math.isnan(self.error) else float(self.value == 0)
-        return t_two_sided(self.value / self.error, self.freedom)
+        error = self.below if self.value > 0 else self.above
+        if math.isnan(error) or error == 0:
+            return math.nan if math.isnan(error) else float(self.value == 0)
+        return t_two_sided(self.value / error, self.freedom)
+
+
+def _mean(
+    value: float,
+    share: F64,
+    ends: F64,
+    errors: F64,
+    freedom: F64,
+    free: F64,
+    rho: F64,
+    sets: I64,
+    level: float,
+) -> _Mean:
+    """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors, freedom: what they are worth; free: half
+    of an interval of such an error that does not end with the range."""
+    half, beside = share * ends.mean(axis=1), share * (ends[:, 1] - ends[:, 0]) / 2
+    spread = mean_spread(share * errors, freedom, half, beside, share * free, rho, sets, level)
+    standard_error, error, lean, df = (float(part) for part in spread)
+    return _Mean(value, error - lean, error + lean, standard_error, df, level)
 
 
 def _shares(parts: Sequence[Estimate | PairedComparison], weights: Sequence[float] | None) -> F64:
@@ -233,9 +302,7 @@ def _freedom(part: Estimate) -> float:
 
 def _quantile(part: Estimate) -> float:
     """What the half width of a part's interval is in: Student's t; the normal one of Wilson's interval and of limits of what shows
-    no spread. Of one item or cluster the interval is the range, half of which no error exceeds."""
-    if part.n_units == 1:
-        return 1.0
+    no spread."""
     normal = part.standard_error is None or part.method.startswith("Wilson")
     if normal and "effective n" not in part.method:
         return normal_quantile(0.5 + part.level / 2)
@@ -268,34 +335,6 @@ def _bounds(parts: Sequence[Estimate], share: F64, rho: F64, ranges: F64 | None)
         ends.append(float(share @ points + sign * np.sqrt(max(errors @ rho @ errors, 0.0))))
     limits = None if ranges is None else (float(share @ ranges[:, 0]), float(share @ ranges[:, 1]))
     return _within(ends[0], ends[1], limits)
-
-
-def _reach(share: F64, parts: npt.ArrayLike) -> float:
-    """The weighted mean of the longer sides of intervals; parts: (parts, 3) of value, low and high."""
-    value, low, high = np.asarray(parts, np.float64).T
-    return float(share @ np.maximum(value - low, high - value))
-
-
-def _at_most(error: float, most: float) -> float:
-    return most if error > most else error  # nan, not known, is no limit and stays nan
-
-
-def _around(value: float, critical: float, error: float, limits: Range | None) -> Range:
-    """value +- critical x error; in a range as wide, but where the score interval (Wilson) of that width lies: nearer to the middle.
-
-    Its size n solves (critical error)^2 = half^2(n): with m = 1 / n a quadratic equation. Wilson's interval of one task comes back.
-    """
-    half = critical * error
-    if limits is None or not half > 0 or math.isnan(value):
-        return value - half, value + half
-    bottom, span = limits[0], limits[1] - limits[0]
-    p, reach, square = min(max((value - bottom) / span, 0.0), 1.0), half / span, critical**2
-    if reach >= 0.5:
-        return limits
-    a, b = square * (0.25 - reach**2), p * (1 - p) - 2 * reach**2
-    m = (-b + math.sqrt(b**2 + 4 * a * reach**2 / square)) / (2 * a)
-    low, high = score_interval(p, 1 / m, critical)
-    return bottom + span * low, bottom + span * high
 
 
 def _within(low: float, high: float, limits: Range | None) -> Range:

@@ -2,8 +2,6 @@
 
 `holm` keeps the chance of any false finding at 5%, `benjamini_hochberg` the expected share of false findings among all. The second is
 for exploring: with 20 slices of which 5 differ it finds more of these, and of twenty findings one may be false.
-
-`simultaneous.py` adjusts with less loss where the tests are differences of models on the same items.
 """
 
 from __future__ import annotations
@@ -29,6 +27,22 @@ def holm(p: npt.ArrayLike) -> F64:
     tests = len(order)
     stepped = np.maximum.accumulate(values[there][order] * (tests - np.arange(tests)))
     return _back(stepped, values, there, order)
+
+
+def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
+    """The error rate at which Holm's procedure tested each p-value: alpha / (m - k + 1) for the k-th smallest of m.
+
+    From the first that is not rejected on it is that one's rate; equal p-values have one rate. An interval with this error rate
+    leaves the hypothesis out exactly where `holm` is below `alpha`. Arguments and errors as of `holm`.
+    """
+    values, there, order = _sorted(p)
+    ascending = values[there][order]
+    tests = len(order)
+    shares = alpha / (tests - np.searchsorted(ascending, ascending, side="left"))
+    kept = np.flatnonzero(holm(ascending) >= alpha)
+    if len(kept):
+        shares[kept[0] :] = shares[kept[0]]
+    return _back(shares, values, there, order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> F64:

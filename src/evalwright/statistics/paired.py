@@ -4,9 +4,10 @@ All four come from one test (`pairwise`): the interval holds the differences tha
 difference, and the smallest visible difference is what it would have shown. Where the range of a score is not known it is a t test.
 The spread and its degrees of freedom are those of clusters where there are any (`units.cluster_spread`).
 
-What failed may have been anything: the interval goes from the low end of the comparison with a's failed items at the worst and
-b's at the best to the high end of the opposite one, and the p-value is the larger of both, 1 where they disagree. Left out, a
-model that fails where it would be wrong is better than its equal in 74% of the trials.
+Missing answers are left out and counted: interval, p-value and verdict come from the items that both models have a score for, which
+is right where answers are missing at random (a network fault, a rate limit). Beside them stands the worst case (Manski 2003): the
+interval from the low end with a's missing items at the worst and b's at the best to the high end of the opposite. With
+`missing_policy="worst-case"` it takes their place, and the p-value is the larger of both fillings, 1 where they disagree.
 
 Pairing is what makes small benchmarks useful: the items' difficulty cancels, the more so the higher the
 correlation of the two models' scores, which is reported beside the difference.
@@ -21,14 +22,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.pairwise import AllPairs, checked_missing, common_differences
+from evalwright.statistics.pairwise import (
+    AllPairs,
+    Bools,
+    MissingPolicy,
+    WorstCase,
+    checked_missing,
+    common_differences,
+    worst_case,
+)
 from evalwright.statistics.units import (
     F64,
     I64,
@@ -45,7 +54,7 @@ Verdict = Literal["better", "worse", "no difference seen"]
 
 
 class Filling(NamedTuple):
-    """A comparison with every failed score at one end of the range: difference, interval, degrees of freedom."""
+    """A comparison with every missing score at one end of the range: difference, interval, degrees of freedom."""
 
     difference: float
     low: float
@@ -57,15 +66,17 @@ class Filling(NamedTuple):
 class PairedComparison(Plain):
     """Model a against model b on the items that both have a score for.
 
-    `difference` is mean_a - mean_b, [`scored_low`, `scored_high`] its interval at `level` on these items. `n_missing` items failed on
-    one side or both: [`low`, `high`], `p_value` and `verdict` hold whatever they would have scored, and are nan (no verdict) where
-    the range of a score is not known. Where nothing is missing both intervals are the same. `verdict` is about a, where more is
+    `difference` is mean_a - mean_b, [`low`, `high`] its interval at `level`. `n_missing` items lack an answer of a (`n_missing_a`) or
+    of b (`n_missing_b`), or of both. They are left out of `low`, `high`, `p_value` and `verdict` where `missing_policy` is "scored".
+    [`worst_low`, `worst_high`] is the interval that holds whatever they would have scored, nan where nothing is missing or the range
+    of a score is not known; "worst-case" puts it, and its p-value, in the place of the others. `verdict` is about a, where more is
     better: the interval is without 0, which is p_value < 1 - level. `smallest_visible_difference` is the difference
     that this comparison would have shown with probability `power`. `discordant` is (only a right, only b right),
-    None for graded scores.
+    None for graded scores; `n_differing` items (clusters, of graded scores in clusters) differ at all.
     `correlation` is nan where one side is constant, `standard_error` None where the differences have no spread.
-    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth. `fillings`: with a's failed items at the worst and b's at the best, and the
-    opposite; None where nothing is missing or the range is not known.
+    `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth. `fillings`:
+    on the scored items, with a's missing ones at the worst and b's at the best, and the opposite; None where nothing is missing or
+    the range is not known.
     """
 
     n: int
@@ -87,9 +98,13 @@ class PairedComparison(Plain):
     power: float
     discordant: tuple[int, int] | None
     verdict: Verdict
-    scored_low: float
-    scored_high: float
-    fillings: tuple[Filling, Filling] | None = None
+    n_differing: int = 0
+    n_missing_a: int = 0
+    n_missing_b: int = 0
+    worst_low: float = math.nan
+    worst_high: float = math.nan
+    missing_policy: MissingPolicy = "scored"
+    fillings: tuple[Filling, Filling, Filling] | None = None
 
 
 def compare_paired(
@@ -97,6 +112,7 @@ def compare_paired(
     b: npt.ArrayLike,
     *,
     missing: npt.ArrayLike | None = None,
+    missing_policy: MissingPolicy = "scored",
     clusters: Clusters = None,
     binary: bool | None = None,
     level: float = 0.95,
@@ -105,24 +121,41 @@ def compare_paired(
 ) -> PairedComparison:
     """Compare the scores of two models on the same items, row by row (the test named at the top of this module).
 
-    `a` and `b`: (n,) or (n, draws), nan = no score; the numbers of draws may differ, the item means are the units. `missing`: (2, n),
-    which items of a and of b failed (None: all without a score); others without a score were never asked and are left out.
-    `clusters`: (n,) integers. `binary`: whether all item means are 0 or 1; None finds out, False gives no discordant
-    counts. `value_range`: the range of one score, None if it is not known; then differences without spread have no interval (nan).
+    Args:
+        a, b: scores (n,) or (n, draws), nan = no score; the numbers of draws may differ, the item means are the units.
+        missing: (2, n), which items of a and of b are missing (None: all without a score); others without a score were never
+            asked, and are not counted.
+        missing_policy: what the verdict rests on: the items that both have, or the worst that the missing ones could have been.
+        clusters: (n,) integers; items that share one are not independent.
+        binary: whether all item means are 0 or 1; None finds out, False gives no discordant counts.
+        value_range: the range of one score, None if it is not known; then differences without spread have no interval (nan).
 
-    Raises ValueError for arrays that do not match, scores outside `value_range`, `binary=True` with graded scores,
-    and `level` or `power` outside (0, 1).
+    Raises:
+        ValueError: for arrays that do not match, scores outside `value_range`, `binary=True` with graded scores, and `level` or
+            `power` outside (0, 1).
     """
     return paired(
-        a, b, missing=missing, clusters=clusters, binary=binary, value_range=value_range
+        a,
+        b,
+        missing=missing,
+        missing_policy=missing_policy,
+        clusters=clusters,
+        binary=binary,
+        value_range=value_range,
     ).comparison(level, power)
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two models' scores put together once, to be compared at any level. `found`: 2 x 2, of which [0, 1] is a against b."""
+    """Two models' scores put together once, to be compared at any level.
 
-    found: AllPairs
+    `pairs`: 2 x 2, of which [0, 1] is a against b. `any_filling`: the same whatever the missing items would have scored.
+    """
+
+    pairs: AllPairs
+    any_filling: WorstCase
+    missing_policy: MissingPolicy
+    n_missing: tuple[int, int]
     clustered: bool
     means: tuple[float, float]
     difference: float
@@ -130,34 +163,31 @@ class Paired:
     discordant: tuple[int, int] | None
 
     @property
+    def tested(self) -> AllPairs | WorstCase:
+        """What the verdict rests on."""
+        return self.any_filling if self.missing_policy == "worst-case" else self.pairs
+
+    @property
     def p_value(self) -> float:
         """Two-sided, of no difference."""
-        return float(self.found.p_values()[0, 1])
+        return float(self.tested.p_values()[0, 1])
 
     def comparison(self, level: float = 0.95, power: float = 0.8) -> PairedComparison:
         """Everything that is said of the two. Raises ValueError for a level or power outside (0, 1)."""
         check_level(level)
         check_level(power, "power")
-        found = self.found
-        n, units, error = int(found.n[0, 1]), int(found.units[0, 1]), float(found.error[0, 1])
-        n_missing = int(found.n_missing[0, 1])
-        low, high = (float(end[0, 1]) for end in found.limits(1 - level))
-        scored_low, scored_high = low, high
-        if n_missing:
-            scored_low, scored_high = (float(end[0, 1]) for end in found.scored_limits(1 - level))
-        if n == 0:
-            test = "none: no item scored in both"
-        elif math.isnan(low) and n_missing:
-            test = "none: items failed, range not known"
-        elif units == 1:
-            test = "none: one cluster" if self.clustered else "none: one item"
-        elif math.isnan(low):
-            test = "none: no spread, range not known"
-        else:
-            test = ("clustered " if self.clustered else "") + ("t" if found.counts is None else "score test")
+        pairs = self.pairs
+        n, units, error = int(pairs.n[0, 1]), int(pairs.units[0, 1]), float(pairs.error[0, 1])
+        n_missing = int(pairs.n_missing[0, 1])
+        low, high = (float(end[0, 1]) for end in self.tested.limits(1 - level))
+        worst_low = worst_high = math.nan
+        if n_missing and n:
+            worst_low, worst_high = (float(end[0, 1]) for end in self.any_filling.limits(1 - level))
         return PairedComparison(
             n=n,
             n_missing=n_missing,
+            n_missing_a=self.n_missing[0],
+            n_missing_b=self.n_missing[1],
             n_clusters=units if self.clustered else None,
             mean_a=self.means[0],
             mean_b=self.means[1],
@@ -166,19 +196,35 @@ class Paired:
             high=high,
             level=level,
             p_value=self.p_value,
-            test=test,
+            test=self._test(math.isnan(low)),
             standard_error=error if error > 0 else None,
-            degrees_of_freedom=float(found.freedom[0, 1]),
-            effective_units=float(found.worth[0, 1]),
+            degrees_of_freedom=float(pairs.freedom[0, 1]),
+            effective_units=float(pairs.worth[0, 1]),
             correlation=self.correlation,
-            smallest_visible_difference=float(found.visible(level, power)[0, 1]),
+            smallest_visible_difference=float(self.tested.visible(level, power)[0, 1]),
             power=power,
             discordant=self.discordant,
             verdict=_verdict(low, high),
-            scored_low=scored_low,
-            scored_high=scored_high,
-            fillings=_fillings(found, level),
+            n_differing=int(np.nan_to_num(pairs.differing[0, 1])),
+            worst_low=worst_low,
+            worst_high=worst_high,
+            missing_policy=self.missing_policy,
+            fillings=_fillings(self.any_filling, level),
         )
+
+    def _test(self, no_interval: bool) -> str:
+        pairs = self.pairs
+        if pairs.n[0, 1] == 0:
+            return "none: no item scored in both"
+        if no_interval and self.missing_policy == "worst-case" and pairs.n_missing[0, 1]:
+            return "none: answers missing, range not known"
+        if pairs.units[0, 1] == 1:
+            return "none: one cluster" if self.clustered else "none: one item"
+        if no_interval:
+            return "none: no spread, range not known"
+        graded = "t" if pairs.counts is None else "skewness-adjusted t"
+        name = "score test" if pairs.counted[0, 1] else graded
+        return f"clustered {name}" if self.clustered else name
 
 
 def paired(
@@ -186,14 +232,21 @@ def paired(
     b: npt.ArrayLike,
     *,
     missing: npt.ArrayLike | None = None,
+    missing_policy: MissingPolicy = "scored",
     clusters: Clusters = None,
     binary: bool | None = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> Paired:
     """The two models' scores put together; arguments and errors as of `compare_paired`."""
-    found, means, codes = paired_differences(
-        a, b, missing=missing, clusters=clusters, value_range=value_range
-    )
+    if missing_policy not in get_args(MissingPolicy):
+        raise ValueError(f"missing_policy must be 'scored' or 'worst-case', but is {missing_policy!r}")
+    means, lost, ids = _asked_items(a, b, missing=missing, clusters=clusters, value_range=value_range)
+    codes = cluster_codes(ids)[0]
+    pairs = common_differences(means, codes, value_range, lost)
+    any_filling = worst_case(means, codes, value_range, lost, pairs)
+    common = ~lost.any(axis=0)
+    if not common.all():
+        means, codes = means[:, common], cluster_codes(None if ids is None else ids[common])[0]
     right_or_wrong = bool(((means == 0.0) | (means == 1.0)).all())
     if binary and not right_or_wrong:
         raise ValueError("binary=True needs scores that are all 0 or 1")
@@ -201,19 +254,31 @@ def paired(
     discordant = None
     if right_or_wrong and binary is not False and len(of_a):
         discordant = int(np.count_nonzero(of_a > of_b)), int(np.count_nonzero(of_a < of_b))
-    own = _mean(of_a), _mean(of_b)
-    return Paired(found, codes is not None, own, _mean(of_a - of_b), _correlation(of_a, of_b), discordant)
+    return Paired(
+        pairs=pairs,
+        any_filling=any_filling,
+        missing_policy=missing_policy,
+        n_missing=(int(lost[0].sum()), int(lost[1].sum())),
+        clustered=codes is not None,
+        means=(_mean(of_a), _mean(of_b)),
+        difference=_mean(of_a - of_b),
+        correlation=_correlation(of_a, of_b),
+        discordant=discordant,
+    )
 
 
-def _fillings(found: AllPairs, level: float) -> tuple[Filling, Filling] | None:
-    worst = found.worst
+def _fillings(any_filling: WorstCase, level: float) -> tuple[Filling, Filling, Filling] | None:
+    scored, worst = any_filling.scored, any_filling.worst
     if worst is None:
         return None
-    low, high = worst.scored_limits(1 - level)
-    place, other = (0, 1), (1, 0)
+    low, high = worst.limits(1 - level)
+    place, turned = (0, 1), (1, 0)
     return (
+        Filling(
+            *(float(part[place]) for part in (scored.difference, *scored.limits(1 - level), scored.freedom))
+        ),
         Filling(*(float(part[place]) for part in (worst.difference, low, high, worst.freedom))),
-        Filling(*(float(part[other]) for part in (-worst.difference, -high, -low, worst.freedom))),
+        Filling(*(float(part[turned]) for part in (-worst.difference, -high, -low, worst.freedom))),
     )
 
 
@@ -224,8 +289,21 @@ def paired_differences(
     missing: npt.ArrayLike | None = None,
     clusters: Clusters = None,
     value_range: Range | None = (0.0, 1.0),
-) -> tuple[AllPairs, F64, I64 | None]:
-    """The two models as `AllPairs`, and of the items that both have a score for their means (2, n) and cluster codes."""
+) -> AllPairs:
+    """The two models as `AllPairs`, on the items that both have; arguments and errors as of `compare_paired`."""
+    means, lost, ids = _asked_items(a, b, missing=missing, clusters=clusters, value_range=value_range)
+    return common_differences(means, cluster_codes(ids)[0], value_range, lost)
+
+
+def _asked_items(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    missing: npt.ArrayLike | None,
+    clusters: Clusters,
+    value_range: Range | None,
+) -> tuple[F64, Bools, I64 | None]:
+    """Of the items that both were asked: the models' means (2, n), which of these are missing (2, n), and cluster ids."""
     scores = score_matrix(a), score_matrix(b)
     if len(scores[0]) != len(scores[1]):
         raise ValueError(
@@ -239,12 +317,7 @@ def paired_differences(
     if not asked.all():
         means, lost, ids = means[:, asked], lost[:, asked], None if ids is None else ids[asked]
     check_range(means, value_range)
-    codes = cluster_codes(ids)[0]
-    if not lost.any():
-        return common_differences(means, codes, value_range), means, codes
-    found = common_differences(means, codes, value_range, lost)
-    both = ~lost.any(axis=0)
-    return found, means[:, both], cluster_codes(None if ids is None else ids[both])[0]
+    return means, lost, ids
 
 
 def _mean(values: F64) -> float:
@@ -274,7 +347,8 @@ def _verdict(low: float, high: float) -> Verdict:
 class Equivalence(Plain):
     """Whether `difference` lies inside (`least`, `most`), at error rate `alpha`.
 
-    [`low`, `high`] is its interval at `level` = 1 - 2 alpha, whatever the `n_missing` items that failed would have scored. `p_value` is the greater of `p_least` (not below `least`)
+    [`low`, `high`] is its interval at `level` = 1 - 2 alpha on the items that both have; `n_missing` are left out, or taken at the worst
+    with the policy "worst-case". `p_value` is the greater of `p_least` (not below `least`)
     and `p_most` (not above `most`); 0.5 stands for 0.5 or more where the test is not a t test. nan without an interval.
     """
 
@@ -302,19 +376,29 @@ def equivalence_paired(
     margin: float | Range,
     alpha: float = 0.05,
     missing: npt.ArrayLike | None = None,
+    missing_policy: MissingPolicy = "scored",
     clusters: Clusters = None,
     binary: bool | None = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> Equivalence:
-    """TOST of mean_a - mean_b on common items, with the interval that `compare_paired` gives: equivalent whatever failed.
+    """TOST of mean_a - mean_b on common items, with the interval that `compare_paired` gives.
 
     `margin`: the smallest difference that would matter, > 0, or (least, most). The other arguments and the errors are
     those of `compare_paired`; a margin without room or an alpha outside (0, 0.5) is a ValueError too.
     """
     least, most = _margin(margin, alpha)
-    both = paired(a, b, missing=missing, clusters=clusters, binary=binary, value_range=value_range)
+    both = paired(
+        a,
+        b,
+        missing=missing,
+        missing_policy=missing_policy,
+        clusters=clusters,
+        binary=binary,
+        value_range=value_range,
+    )
     found = both.comparison(1 - 2 * alpha)
-    p_least, p_most = float(both.found.tail(least)[0, 1]), float(both.found.tail(most, above=False)[0, 1])
+    p_least = float(both.tested.tail(least)[0, 1])
+    p_most = float(both.tested.tail(most, above=False)[0, 1])
     return Equivalence(
         difference=found.difference,
         low=found.low,

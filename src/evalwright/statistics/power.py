@@ -6,8 +6,10 @@ All formulas are the normal approximation: a difference delta is seen with proba
 
 (Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over items of the
 difference of the two models' true scores, sigma^2 the variance of one draw around its item's score, K the
-draws an item. Variances and differences may be numbers or arrays that fit each other; results are then
-arrays.
+draws an item. Of two right-or-wrong models it is the share of items on which they disagree, which is the variance of a difference if
+there is none (the score test's), and at least the difference itself. Variances and differences may be numbers or arrays that fit each
+other; results are then arrays. What a comparison that was made would have shown (`pairwise.AllPairs.visible`, `designs.Design`) is the same
+formula with its own standard error and quantiles.
 
 A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down to omega_d^2
 / N.
@@ -18,7 +20,7 @@ A pilot of thirty items knows a variance only roughly, so every variance here co
 |---|---|
 | right or wrong | p (1 - p) over the interval of the mean p |
 | graded | t interval of the mean squared deviation, on the log scale |
-| differences of two right-or-wrong scores | those of the discordant share (Wilson), less the difference squared |
+| differences of two right-or-wrong scores | those of the discordant share (Wilson) |
 | no spread at all | from 0 to what the unlike share that was not excluded may add |
 
 Items of one cluster are alike: n items in clusters of sizes m_g are worth n / deff independent ones, with deff = 1 +
@@ -48,17 +50,6 @@ from evalwright.statistics.units import (
 )
 
 _COUNTABLE = 2.0**53
-
-
-def discordant_variance(discordant: npt.ArrayLike, difference: npt.ArrayLike = 0.0) -> F64:
-    """Variance of a difference of right-or-wrong answers: the discordant share less difference^2.
-
-    Raises ValueError unless |difference| <= discordant <= 1.
-    """
-    share, delta = np.asarray(discordant, dtype=np.float64), np.asarray(difference, dtype=np.float64)
-    if not ((np.abs(delta) <= share) & (share <= 1)).all():
-        raise ValueError("the discordant share must be between the size of the difference and 1")
-    return np.asarray(share - delta * delta, dtype=np.float64)
 
 
 def items_for_difference(
@@ -172,7 +163,7 @@ def difference_variance(
     """The variance over items of the difference of two models' scores, if their means differ by `difference`.
 
     `a`, `b`: (n,) scores of the same items, nan = missing. Right-or-wrong scores: the discordant share, at least
-    |difference|, less its square (`power.discordant_variance`); graded ones: the variance of the differences as it was seen.
+    |difference|; graded ones: the variance of the differences as it was seen.
     """
     differences = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     if value_range is None:
@@ -185,9 +176,7 @@ def difference_variance(
     share = mean_interval((differences / span) ** 2, clusters=clusters, level=level)
     least = abs(difference) / span
     value, low, high = (
-        float(discordant_variance(min(1.0, max(x, least)), least)) * span * span
-        if not math.isnan(x)
-        else math.nan
+        min(1.0, max(x, least)) * span * span if not math.isnan(x) else math.nan
         for x in (share.value, share.low, share.high)
     )
     return Limits(value if share.value > 0 else 0.0, low, high)

@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from evalwright.statistics.units import F64, I64
 
-_FEW = 4.0  # degrees of freedom
-
 
 class UnitSums(NamedTuple):
     """A task's units, (units,) sorted codes that mean the same in every task; their shares of the items, and what each adds to the
@@ -125,11 +123,53 @@ def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F6
     return np.sqrt(variance), found
 
 
+class MeanSpread(NamedTuple):
+    """Of a mean over tasks: its standard error, the error that its interval is worth, how far the error above exceeds that and the
+    error below falls short of it, and the degrees of freedom. The interval reaches t (error - lean) below and t (error + lean) above."""
+
+    standard_error: F64
+    error: F64
+    lean: F64
+    freedom: F64
+
+
+def mean_spread(
+    errors: F64, freedom: F64, half: F64, beside: F64, free: F64, correlation: F64, sets: I64, level: float
+) -> MeanSpread:
+    """The spread of a weighted mean over tasks (formulas in `macro.py`).
+
+    Args:
+        errors, freedom: (..., tasks), weighted standard errors and their degrees of freedom.
+        half, beside: (..., tasks), half of each task's weighted interval at `level`, and how far its centre lies above the mean.
+        free: (..., tasks), half of an interval of that error that does not end with the range.
+        correlation, sets: as of `combined`.
+        level: that of the intervals.
+    """
+    from scipy.special import stdtrit
+
+    standard_error, df = combined(errors, freedom, correlation, sets)
+    multiple = np.asarray(stdtrit(df, 0.5 + level / 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Half of the interval of all tasks that go with this one; a task that shares nothing goes alone.
+        along = (correlation @ half[..., :, None])[..., 0]
+        part = np.clip(along**2 / (half * along).sum(axis=-1, keepdims=True), 0.0, 1.0)
+        reach = np.sqrt(part * half**2 + (1 - part) * np.fmax(free, half) ** 2)
+        squares = (reach[..., None, :] @ correlation @ reach[..., :, None])[..., 0, 0]
+        most = np.sqrt(np.maximum(squares, 0.0))
+        error = np.where(multiple * standard_error > most, most / multiple, standard_error)
+        centre = (part * beside).sum(axis=-1)
+        lean = np.clip(np.nan_to_num(centre / multiple), -error, error)
+        # No mean is further off than all its parts together can be.
+        below = np.minimum(error - lean, (half - beside).sum(axis=-1) / multiple)
+        above = np.minimum(error + lean, (half + beside).sum(axis=-1) / multiple)
+    return MeanSpread(standard_error, (below + above) / 2, (above - below) / 2, df)
+
+
 def errors_of_intervals(low: F64, high: F64, freedom: F64, span: float, level: float) -> tuple[F64, F64]:
     """The standard errors that intervals of differences are worth, and their degrees of freedom.
 
-    Half the width over Student's quantile. The interval of a few units (fewer than 4 degrees of freedom) fills the range `span` (nan: not known) whatever its
-    error is, and its quantile is large: there, as for a score interval about the middle, half = span t e / sqrt(span^2 + t^2 e^2). Of one
+    Half the width over Student's quantile. The interval of a few units fills the range `span` (nan: not known) whatever its
+    error is: as for a score interval about the middle, half = span t e / sqrt(span^2 + t^2 e^2). Of one
     unit nothing but the range is known: no difference has a greater error than it, for certain.
     """
     from scipy.special import stdtrit
@@ -141,5 +181,4 @@ def errors_of_intervals(low: F64, high: F64, freedom: F64, span: float, level: f
         return errors, degrees
     one = ~(freedom > 0) & ~np.isnan(half)
     room = np.sqrt(np.maximum(1 - (half / span) ** 2, 1e-12))
-    few = np.minimum(errors / room, span)
-    return np.where(one, span, np.where(freedom < _FEW, few, errors)), np.where(one, np.inf, degrees)
+    return np.where(one, span, np.minimum(errors / room, span)), np.where(one, np.inf, degrees)

@@ -16,11 +16,8 @@ at most the probability alpha = 1 - level, whatever the models and the number of
 items, for large n otherwise). For "differs" both answers may be true of the full run (a small difference, clearly
 seen): the one that is known first is given.
 
-A failed unit is not wrong and not left out: every sequence runs twice, with the worst and the best value that the
-failed unit could have had. Each of the two fillings is a fixed list of values in the same random order, so each
-sequence stays valid; a decision needs both. The ends of an interval come from different fillings and err with
-alpha / 2 each. A verdict that a is better can only be wrong through the worst filling, one that b is better through
-the best: each has at most the probability alpha, so with failures both together have at most 2 alpha.
+A missing score is not wrong: the item is left out for both models, and the full run is that of the units with scores. Where answers
+are missing at random these are in random order too, so that everything above holds of them.
 """
 
 from __future__ import annotations
@@ -49,7 +46,7 @@ class Decision(Plain):
     `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the rule's
     names), "no difference seen", "no difference of 0.03 or more" or "precise enough", else "undecided".
     `early`: before the last unit. `units` of `n_total` were used, `failed` of them (or of their items)
-    without a score. `value` is the mean, or the difference a - b, of what has scores; [`low`, `high`] its
+    without a score, which are left out. `value` is the mean, or the difference a - b, of what has scores; [`low`, `high`] its
     anytime-valid interval at `level`, over exactly this benchmark (`estimand`). `e_value`: evidence against "no
     difference", None where there is none.
     """
@@ -111,7 +108,7 @@ class Monitor:
         """A completed unit at `place` (0 to n_total - 1) of the order: its score, or the scores of its
         items.
 
-        `b` is the second model's, for rules about two. None or nan is a score that failed. Raises
+        `b` is the second model's, for rules about two. None or nan is a score that is missing. Raises
         ValueError for a place outside the order or given twice, scores outside the range, sides of unequal
         length, or several items without `clustered`.
         """
@@ -123,7 +120,7 @@ class Monitor:
         second = self._scores(b) if self.rule.kind != "precision" else [0.0] * len(first)
         if len(first) != len(second):
             raise ValueError(
-                f"both models need a score for each item of unit {place}; give None where it failed"
+                f"both models need a score for each item of unit {place}; give None where it is missing"
             )
         self._waiting[place] = (first, second)
         while self._prefix in self._waiting:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +21,16 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
+from evalwright.statistics.many_models import AllDifferences, assembled
+from evalwright.statistics.many_models_macro import Part, mean_over_tasks
 from evalwright.statistics.paired import PairedComparison
-from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
-from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, assembled, multiplied
-from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
+from evalwright.statistics.pairwise import (
+    AllPairs,
+    MissingPolicy,
+    WorstCase,
+    common_differences,
+    common_influences,
+)
 from evalwright.statistics.units import F64, I64, Range, Spread
 
 FEWEST = 3
@@ -94,13 +99,27 @@ def sampled_difference(
     span = math.inf if value_range is None else value_range[1] - value_range[0]
     p_value = t_two_sided(fixed.difference / error, freedom) if error > 0 else 0.0
     visible = half + t_quantile(parts[0].power, freedom) * error
+    low = max(fixed.difference - half, -span)
+    high = min(fixed.difference + half, span)
+    # What the missing answers shift the mean of these tasks by they shift this mean by.
+    below, above = (
+        float(
+            np.mean(
+                [abs(part.fillings[side][0] - part.difference) if part.fillings else 0.0 for part in parts]
+            )
+        )
+        for side in (1, 2)
+    )
+    worst_low = min(fixed.worst_low, max(low - below, -span)) if fixed.n_missing else math.nan
+    worst_high = max(fixed.worst_high, min(high + above, span)) if fixed.n_missing else math.nan
+    if fixed.missing_policy == "worst-case" and fixed.n_missing:
+        low, high = worst_low, worst_high
     return replace(
         fixed,
-        # What failures add to the interval of the fixed tasks they add to this one.
-        low=min(fixed.low, max(fixed.difference - half - (fixed.scored_low - fixed.low), -span)),
-        high=max(fixed.high, min(fixed.difference + half + (fixed.high - fixed.scored_high), span)),
-        scored_low=min(fixed.scored_low, max(fixed.difference - half, -span)),
-        scored_high=max(fixed.scored_high, min(fixed.difference + half, span)),
+        low=min(fixed.low, low),
+        high=max(fixed.high, high),
+        worst_low=worst_low,
+        worst_high=worst_high,
         p_value=max(fixed.p_value, p_value),
         standard_error=max(fixed.standard_error, error),
         smallest_visible_difference=max(fixed.smallest_visible_difference, min(visible, span)),
@@ -138,24 +157,55 @@ def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, fl
     return error, freedom
 
 
-def simultaneous_sampled(
+def all_sampled_differences(
     parts: Sequence[Part],
     *,
     missing: Sequence[npt.ArrayLike | None] | None = None,
+    missing_policy: MissingPolicy = "scored",
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> SimultaneousDifferences:
-    """All paired differences of the mean over tasks, for tasks like these. Arguments and errors as of `simultaneous_macro`.
+) -> AllDifferences:
+    """All paired differences of the mean over tasks, for tasks like these. Arguments and errors as of `all_macro_differences`.
 
-    The tasks are the units of the resample. No interval is narrower than that of the fixed tasks. Raises ValueError also for fewer than
-    three tasks.
+    No interval is narrower than that of the fixed tasks. Raises ValueError also for fewer than three tasks.
     """
     check_sample(len(parts))
-    fixed = simultaneous_macro(
-        parts, missing=missing, level=level, value_range=value_range, draws=draws, seed=seed
+    fixed = mean_over_tasks(
+        parts,
+        missing=missing,
+        missing_policy=missing_policy,
+        weights=None,
+        level=level,
+        value_range=value_range,
     )
+    of_fixed = fixed.scored if isinstance(fixed, WorstCase) else fixed
+    sampled = _sampled_pairs(parts, of_fixed)
+    span = math.inf if value_range is None else value_range[1] - value_range[0]
+
+    def limits(share: F64) -> tuple[F64, F64]:
+        low, high = fixed.limits(share)
+        ends = sampled.limits(share)
+        half = (ends[1] - ends[0]) / 2
+        below = above = np.zeros_like(half)
+        if isinstance(fixed, WorstCase) and fixed.worst is not None:
+            # What the missing answers shift the mean of these tasks by they shift this mean by.
+            below = np.maximum(of_fixed.difference - fixed.worst.difference, 0.0)
+            above = below.T
+        low = np.fmin(low, np.maximum(sampled.difference - half - below, -span))
+        return low, np.fmax(high, np.minimum(sampled.difference + half + above, span))
+
+    return assembled(
+        replace(of_fixed, error=np.fmax(of_fixed.error, sampled.error)),
+        np.fmax(fixed.p_values(), sampled.p_values()),
+        limits,
+        level=level,
+        missing_policy=missing_policy,
+        method=f"mean over {len(parts)} tasks as a sample of tasks",
+    )
+
+
+def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
+    """All pairs with the spread between tasks; fixed: the same for these tasks."""
     tasks = [np.asarray(scores, dtype=np.float64) for scores, _ in parts]
     gaps = np.stack([common_differences(rows).difference for rows in tasks])
     shared, freedom_shared = _pair_covariances(tasks, [codes for _, codes in parts], gaps)
@@ -164,35 +214,20 @@ def simultaneous_sampled(
     error = np.sqrt(own + shared)
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = (own + shared) ** 2 / (own**2 / (count - 1) + shared**2 / freedom_shared)
-    every = AllPairs(
+    return AllPairs(
         difference=fixed.difference,
-        error=np.where(np.isnan(fixed.low), np.nan, error),
+        error=np.where(np.isnan(fixed.error), np.nan, error),
         freedom=np.where(np.isfinite(freedom), freedom, count - 1.0),
         n=fixed.n,
         units=np.full((models, models), count),
         worth=np.full((models, models), float(count)),
         counts=None,
         span=math.nan,
-        n_missing=np.zeros((models, models), np.int64),
+        n_missing=fixed.n_missing,
+        counted=np.zeros(error.shape, dtype=bool),
+        differing=np.zeros(error.shape),
+        skewness=np.zeros(error.shape),
     )
-    pairs = np.triu_indices(models, 1)
-    influences = np.nan_to_num(gaps - gaps.mean(axis=0))[:, pairs[0], pairs[1]].astype(np.float32)
-    rng = np.random.default_rng(seed)
-    method = f"max-|t| of the mean over {count} tasks as a sample of tasks, {draws} Gaussian multiplier draws over tasks"
-    found = assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
-    span = math.inf if value_range is None else value_range[1] - value_range[0]
-    # What failures add to the intervals of the fixed tasks they add to these.
-    below = np.nan_to_num(fixed.scored_low - fixed.low)
-    above = np.nan_to_num(fixed.high - fixed.scored_high)
-    wider: dict[str, Any] = {"n_missing": fixed.n_missing}
-    for name in ("p_value", "p_adjusted", "standard_error"):
-        wider[name] = np.fmax(getattr(found, name), getattr(fixed, name))
-    for kind in ("", "own_", "scored_"):
-        more = (0.0, 0.0) if kind == "scored_" else (below, above)
-        ends = [(getattr(found, f"{kind}{end}"), getattr(fixed, f"{kind}{end}")) for end in ("low", "high")]
-        wider[f"{kind}low"] = np.maximum(np.fmin(ends[0][0] - more[0], ends[0][1]), -span)
-        wider[f"{kind}high"] = np.minimum(np.fmax(ends[1][0] + more[1], ends[1][1]), span)
-    return replace(found, **wider)
 
 
 def _pair_covariances(

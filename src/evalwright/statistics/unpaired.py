@@ -8,17 +8,13 @@
 
 The hybrid takes the two means' own limits (Zou & Donner 2008): with d the difference, d - sqrt((a - l_a)^2 + (u_b - b)^2)
 and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this is Newcombe's interval.
-
-`all_differences`: all pairs of models, paired where they have items in common, as independent samples where not. The error is shared out by pairs (Bonferroni between the two kinds): of P pairs, each unpaired one has its interval at alpha / P,
-and all paired ones together have theirs at what is left, by one shared resample (`simultaneous.py`). So all intervals hold
-together with the level that was asked for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,17 +30,17 @@ from evalwright.statistics._quantiles import (
 )
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import filled, mean_interval
-from evalwright.statistics.pairwise import Bools, checked_missing
-from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, simultaneous_differences
-from evalwright.statistics.units import F64, I64, Clusters, Range
+from evalwright.statistics.pairwise import MissingPolicy
+from evalwright.statistics.units import Clusters, Range
 
 
 @dataclass(frozen=True, slots=True)
 class UnpairedComparison(Plain):
     """Model a on its items against model b on others. `difference` is mean_a - mean_b, [`low`, `high`] its interval.
 
-    `n_failed_*` items have no score: the interval and the p-value hold whatever they would have been (nan where the range of a score
-    is not known), the means, `difference` and [`scored_low`, `scored_high`] are those of the scored ones. `standard_error` is None where a side has none;
+    `n_missing_*` items have no score: they are left out. [`worst_low`, `worst_high`] is the interval that holds whatever they would have
+    been, nan where nothing is missing or the range of a score is not known; the policy "worst-case" puts it, and its p-value, in
+    the place of [`low`, `high`]. `standard_error` is None where a side has none;
     `degrees_of_freedom` (Welch-Satterthwaite) where no t quantile is used.
     """
 
@@ -63,8 +59,9 @@ class UnpairedComparison(Plain):
     interval_method: str
     standard_error: float | None
     degrees_of_freedom: float | None
-    scored_low: float
-    scored_high: float
+    worst_low: float = math.nan
+    worst_high: float = math.nan
+    missing_policy: MissingPolicy = "scored"
 
 
 _Side = tuple[npt.ArrayLike, Clusters]
@@ -89,19 +86,22 @@ def compare_unpaired(
     *,
     clusters_a: Clusters = None,
     clusters_b: Clusters = None,
+    missing_policy: MissingPolicy = "scored",
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> UnpairedComparison:
     """Compare two independent sets of scores (the table at the top of this module).
 
-    `a`, `b`: (n,) or (n, draws), nan = failed, of any lengths. `clusters_a`, `clusters_b`: integers (n,) of each side;
+    `a`, `b`: (n,) or (n, draws), nan = missing, of any lengths. `clusters_a`, `clusters_b`: integers (n,) of each side;
     a cluster that is on both sides makes them dependent, which this cannot see. Raises ValueError as `mean_interval`.
     """
     check_level(level)
     one, two, tested = _tested((a, clusters_a), (b, clusters_b), level, value_range)
-    scored_low, scored_high = tested.low, tested.high
+    worst_low = worst_high = math.nan
     if (one.n_missing or two.n_missing) and one.n and two.n:
-        tested = _filled(tested, (a, clusters_a), (b, clusters_b), level, value_range)
+        worst = _worst_case(tested, (a, clusters_a), (b, clusters_b), level, value_range)
+        worst_low, worst_high = worst.low, worst.high
+        tested = worst if missing_policy == "worst-case" else tested
     return UnpairedComparison(
         n_a=one.n,
         n_b=two.n,
@@ -111,8 +111,9 @@ def compare_unpaired(
         mean_b=two.value,
         difference=one.value - two.value,
         level=level,
-        scored_low=scored_low,
-        scored_high=scored_high,
+        worst_low=worst_low,
+        worst_high=worst_high,
+        missing_policy=missing_policy,
         **tested._asdict(),
     )
 
@@ -143,8 +144,8 @@ def _tested(
     return one, two, tested
 
 
-def _filled(scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None) -> _Tested:
-    """The comparison whatever the failed scores would have been: over one with those of a at the worst and of b at the best, and
+def _worst_case(scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None) -> _Tested:
+    """The comparison whatever the missing scores would have been: over one with those of a at the worst and of b at the best, and
     one the other way round; p is 1 where they disagree."""
     if value_range is None:
         return scored._replace(low=math.nan, high=math.nan, p_value=math.nan)
@@ -226,99 +227,3 @@ def _inverted(one: Estimate, two: Estimate, at: _At) -> float:
         return bool(ends[0] > 0 if sign > 0 else ends[1] < 0)
 
     return 2 * greatest_failing(excludes_zero)
-
-
-# -- simultaneous unpaired -----------------------------------------------------------------------------------
-
-
-def all_differences(
-    scores: npt.ArrayLike,
-    clusters: Clusters = None,
-    *,
-    missing: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    value_range: Range | None = (0.0, 1.0),
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> SimultaneousDifferences:
-    """`simultaneous_differences`, and pairs without a common item compared as independent samples (`compare_unpaired`).
-
-    The arguments and errors are those of `simultaneous_differences`. `n` and `units` stay 0 for an unpaired pair. A pair that has
-    a cluster in common but no item is not independent, and keeps no answer (nan), as one does where a model has no score.
-    """
-    rows = np.asarray(scores, dtype=np.float64)
-    codes = None if clusters is None else np.asarray(clusters, dtype=np.int64)
-    lost = checked_missing(missing, rows)
-
-    def paired(level: float) -> SimultaneousDifferences:
-        return simultaneous_differences(
-            rows, codes, missing=lost, level=level, value_range=value_range, draws=draws, seed=seed
-        )
-
-    whole = paired(level)
-    asked = lost | ~np.isnan(rows)
-    apart = _apart(asked, codes)
-    if not apart:
-        return whole
-    pairs = len(rows) * (len(rows) - 1) // 2
-    alpha = 1 - level
-    if len(apart) < pairs:
-        whole = paired(1 - alpha * (pairs - len(apart)) / pairs)
-    filled = {name: getattr(whole, name).copy() for name in _FILLED}
-    # An adjusted p of a paired pair is to be held against the whole alpha, as all others are.
-    filled["p_adjusted"] = np.minimum(1.0, filled["p_adjusted"] * pairs / max(1, pairs - len(apart)))
-    for a, b in apart:
-        _fill(filled, rows, asked, codes, a, b, level=1 - alpha / pairs, value_range=value_range, pairs=pairs)
-    method = f"{whole.method}; pairs without common items as independent samples (Bonferroni)"
-    return replace(whole, **filled, level=level, method=method)
-
-
-_FILLED = (
-    "difference", "low", "high", "own_low", "own_high", "p_value", "p_adjusted", "standard_error", "n_missing", "scored_low",
-    "scored_high",
-)  # fmt: skip
-
-
-def _apart(asked: Bools, codes: I64 | None) -> list[tuple[int, int]]:
-    """Pairs without a common item and without a common cluster, of models that were asked something."""
-    found = []
-    common = asked.astype(np.float64) @ asked.T
-    for a, b in np.argwhere(np.triu(common == 0, 1)).tolist():
-        if not (asked[a].any() and asked[b].any()):
-            continue
-        if codes is None or not np.intersect1d(codes[asked[a]], codes[asked[b]]).size:
-            found.append((a, b))
-    return found
-
-
-def _fill(
-    filled: dict[str, F64],
-    rows: F64,
-    asked: Bools,
-    codes: I64 | None,
-    a: int,
-    b: int,
-    *,
-    level: float,
-    value_range: Range | None,
-    pairs: int,
-) -> None:
-    """Write one pair's comparison, and the same from the other side, into the arrays."""
-    sides = [rows[model][asked[model]] for model in (a, b)]
-    groups = [None if codes is None else codes[asked[model]] for model in (a, b)]
-    found = compare_unpaired(
-        *sides, clusters_a=groups[0], clusters_b=groups[1], level=level, value_range=value_range
-    )
-    both = {
-        "n_missing": found.n_missing_a + found.n_missing_b,
-        "p_value": found.p_value,
-        "p_adjusted": min(1.0, pairs * found.p_value),
-        "standard_error": np.nan if found.standard_error is None else found.standard_error,
-    }
-    limits, scored = (found.low, found.high), (found.scored_low, found.scored_high)
-    for one, other, sign in ((a, b, 1.0), (b, a, -1.0)):
-        for name, value in {**both, "difference": sign * found.difference}.items():
-            filled[name][one, other] = value
-        for kind, ends in (("", limits), ("own_", limits), ("scored_", scored)):
-            low, high = ends if sign > 0 else (-ends[1], -ends[0])
-            filled[f"{kind}low"][one, other], filled[f"{kind}high"][one, other] = low, high

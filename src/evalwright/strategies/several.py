@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.outcomes import ANSWERED
-from evalwright.core.requests import Ability, Request, Reward
+from evalwright.core.requests import Ability, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import TARGET, Sampling
+from evalwright.strategies.faults import StrategyAsk
+from evalwright.strategies.generate import Sampling
 from evalwright.strategies.registry import Setup, inner
 
 MOST_DRAWS = 10_000
@@ -72,20 +73,23 @@ class OfDraws:
         return "" if check is None else str(check(sample))
 
     async def drawn(self, sample: Sample, ask: Ask, repeat: int, places: Iterable[int]) -> list[Drawn]:
-        """Some of the draws, at once. One that failed is its Failure; the others are finished, so that they are stored."""
-        numbers = [repeat * self.n + place for place in places]
-        found = await asyncio.gather(
-            *(self.inner(sample, ask, number) for number in numbers), return_exceptions=True
+        """Some of the draws, at once. One that failed is its Failure; the others are finished, so that they are stored.
+
+        One in which the model did what is no answer is an Answer without text, with that outcome.
+        """
+        doors = {repeat * self.n + place: StrategyAsk(ask) for place in places}
+        outcomes = await asyncio.gather(
+            *(self.inner(sample, door, number) for number, door in doors.items()), return_exceptions=True
         )
-        return [_drawn(one) for one in found]
+        return [_drawn(outcome, door) for outcome, door in zip(outcomes, doors.values(), strict=True)]
 
 
-def _drawn(found: Answer | BaseException) -> Drawn:
-    if isinstance(found, RequestFailed):
-        return found.failure
-    if isinstance(found, BaseException):
-        raise found
-    return found
+def _drawn(outcome: Answer | BaseException, door: StrategyAsk) -> Drawn:
+    if isinstance(outcome, RequestFailed):
+        return door.answer_of(outcome.failure) or outcome.failure
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 def answered(drawn: Drawn) -> bool:
@@ -138,7 +142,7 @@ def rewarded(setup: Setup, role: str) -> Worth:
     """The reward that the model in a role gives to an answer to the task's prompt."""
 
     async def reward(sample: Sample, answer: Answer, ask: Ask) -> float:
-        response = await _Others(ask)(role, Reward(setup.render(sample), answer.text))
+        response = await StrategyAsk(ask)(role, Reward(setup.render(sample), answer.text))
         if len(response.values) != 1:
             message = f"The reply of '{role}' has {len(response.values)} rewards, not one."
             raise RequestFailed(Failure("bad reply", "judge", message))
@@ -153,7 +157,11 @@ def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Abilit
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> float:
         blind = replace(sample, targets=(), gold=())
-        made = scorer.function(blind, answer, _Others(ask)) if scorer.asks else scorer.function(blind, answer)
+        made = (
+            scorer.function(blind, answer, StrategyAsk(ask))
+            if scorer.asks
+            else scorer.function(blind, answer)
+        )
         found = await made if isinstance(made, Awaitable) else made
         return getattr(found, "value", math.nan)
 
@@ -167,22 +175,3 @@ async def together(work: Iterable[Awaitable[Made]]) -> list[Made]:
         if isinstance(one, BaseException):
             raise one
     return [one for one in found if not isinstance(one, BaseException)]
-
-
-class _Others(Ask):
-    """The door, behind which what fails of another model is no failure of the one under test."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ask, name)  # what the door tells of its models
-
-    async def __call__(self, role: str, request: Request) -> Response:
-        try:
-            return await self._ask(role, request)
-        except RequestFailed as error:
-            failure = error.failure
-            if role != TARGET and failure.party in ("provider", "model"):
-                failure = replace(failure, party="judge")
-            raise RequestFailed(failure) from None

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.outcomes import ANSWERED, FILTERED, LENGTH, REFUSED, outcome_of
+from evalwright.core.outcomes import ANSWERED, FILTERED, LENGTH, REFUSED, TOOL_CALL, outcome_of
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response
@@ -72,7 +72,7 @@ class ReasonThenChoose:
         opened = _continued(self.render(sample), self._trigger, self._delimiter)
         first = await ask(TARGET, self._reasoning.request(opened, draw))
         unfinished = first.finish_reason == LENGTH
-        if outcome_of(first) in (FILTERED, REFUSED) or (
+        if outcome_of(first) in (FILTERED, REFUSED, TOOL_CALL) or (
             unfinished and (self._keeps or not first.text.strip())
         ):
             return answer_from(opened, (first,))

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from evalwright.core.outcomes import Outcome
+from evalwright.core.outcomes import NoAnswer
 from evalwright.tasks.long_texts import CODE_POINTS
 from evalwright.tasks.names import RULE, SOURCES, is_name
 from evalwright.tasks.yaml_files import kind_of, plain
@@ -340,7 +340,7 @@ class TaskFile(Part):
     strategy: StrategyUse | None = None
     scorers: list[ScorerUse] | None = None
     metrics: list[MetricUse] | None = None
-    score_as_empty: list[Outcome] | None = None
+    score_as_empty: list[NoAnswer] | None = None
     no_answer: Literal["worst", "unscored"] = "worst"
     slices: Texts = Field(default_factory=lambda: ["domain", "language"])
     metadata: dict[str, Any] = Field(default_factory=dict)

@@ -336,7 +336,7 @@ def test_published_scoring_of_one_evaluator_reads_chains_of_thought_by_its_own_r
         assert parser is not None and parser(wrong_answer)[1] == said
 
 
-def test_what_rules_leave_undecided_is_in_the_result_and_a_metric_of_nothing_is_none() -> None:
+def test_what_rules_are_unsure_of_counts_and_is_in_the_result() -> None:
     rows = [{"input": "수도는?", "reference": "서울"}, {"input": "어디?", "reference": "부산"}]
     said = {"수도는?": "서울입니다.", "어디?": "부산 또는 서울"}
 
@@ -346,12 +346,11 @@ def test_what_rules_leave_undecided_is_in_the_result_and_a_metric_of_nothing_is_
             return [{**one, "prediction": said[one["input"]]} for one in inputs]
 
     result = run(model="said", model_params={}, dataset_params={"rows": rows})
-    assert result.metrics == {"accuracy": 1.0, "n_unsure": 1}
-    assert result.info["counts"] == {"accuracy": 1} and result.info["bounds"]["accuracy"][0] < 0.5
-    assert "undecided" not in result.samples[0] and result.samples[1]["undecided"]
+    assert result.metrics == {"accuracy": 0.5, "n_unsure": 1}
+    assert result.info["counts"] == {"accuracy": 2}
+    assert "unsure" not in result.samples[0] and result.samples[1]["unsure"]
     result = run(model="said", model_params={}, dataset_params={"rows": rows[1:]})
-    assert result.metrics == {"accuracy": None, "n_unsure": 1}
-    assert "not known" in str(result.analysis_report())
+    assert result.metrics == {"accuracy": 0.0, "n_unsure": 1}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from evalwright.compat.hret.utils.prompt_template import JudgeType
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
+from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score
 from evalwright.runs.aggregation import TaskTally
 
 FILE = Path(__file__).resolve().parents[4] / "shared" / "golden" / "hret" / "golden.jsonl.gz"
@@ -95,7 +95,7 @@ def scored(
 def verdict(method: str, row: Mapping[str, Any], text: str, **more: Any) -> float | None:
     """1 or 0; None where rules cannot say."""
     found = scored(method, row, text, **more)[0][method]
-    return None if isinstance(found, Undecided) else float(found.value)
+    return float(found.value)
 
 
 def metrics(

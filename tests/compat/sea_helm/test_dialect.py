@@ -387,7 +387,7 @@ def test_a_twin_without_a_loader_has_its_siblings_and_fails_as_published(tmp_pat
         assert ("FileNotFoundError" in made.definition["fails"]) == (scoring == "published")
 
 
-def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_folder(
+def test_below_chance_is_0_and_runs_are_compared_without_the_folder(
     own_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = small_tree(own_folder / "tree")
@@ -401,7 +401,7 @@ def test_totals_hold_their_value_below_chance_and_runs_are_compared_without_the_
     for group in json.loads((own_folder / "runs" / "wrong" / "run.json").read_text())["groups"]:
         for metric in group["metrics"]:
             if metric["value"] is not None:
-                assert metric["low"] == metric["value"] == -1.0 < metric["high"] < 0.5
+                assert metric["low"] == metric["value"] == 0.0 <= metric["high"] < 0.5
     (root / "seahelm_tasks").rename(root / "elsewhere")
     capsys.readouterr()
     assert main(["compare", "some", "wrong", "--metric", "macro_f1", "--json"]) == 0

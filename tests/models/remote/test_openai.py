@@ -157,7 +157,7 @@ def test_every_fault_is_named(interface: str) -> None:
         faults = Faults(retry_after=3, script=lambda body, before: body["user"] if before == 0 else None)
         async with OpenAIServer(faults=faults) as server:
             for kind, error, retryable, words in faults_by_kind:
-                timeout = 2 if kind == "hang" else 60
+                timeout = 2 if kind in ("hang", "still-writing", "still-silent") else 60
                 model = model_at(server.url, interface=interface, timeout=timeout, extra_body={"user": kind})
                 with pytest.raises(RequestError, match=words) as caught:
                     await model.answer(HELLO)

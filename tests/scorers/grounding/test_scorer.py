@@ -1,4 +1,4 @@
-"""What a careful reader would say of answers with citations, what rules leave undecided, and that no text talks the scorer round."""
+"""What a careful reader would say of answers with citations, where rules are unsure, and that no text talks the scorer round."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.requests import Classify, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import UNDECIDED, Answer, Passage, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Passage, Sample, Score
 from evalwright.scorers.grounding.outcome import OUTCOMES, RIGHT, grounded_answer
 from evalwright.scorers.grounding.scorer import grounding, grounding_judged
 from evalwright.scorers.registry import bind
@@ -56,7 +56,7 @@ def sample(answerable: bool = True, **metadata: Any) -> Sample:
         ("Sure! Here is the answer:\n63 [3]", "answered-right", 1.0, 1.0),
         ("Let me check the passages. Based on them, the answer is 63 [3].", "answered-right", 1.0, 1.0),
         ("Based on the passages provided, the answer is 63 [3].", "answered-right", 1.0, 1.0),
-        ("Based on the passages provided, the answer is 64 [3].", "answered-wrong", None, None),
+        ("Based on the passages provided, the answer is 64 [3].", "answered-wrong", 0.0, 0.0),
         (
             "**Answer:** 63 [3]\n\n**Explanation:** Edda Prewitt left 63 clocks [3].",
             "answered-right",
@@ -79,11 +79,12 @@ def sample(answerable: bool = True, **metadata: Any) -> Sample:
         ("63 [9]", "unsupported", 0.0, 0.0),
         ("63 [3][9]", "unsupported", 0.5, 1.0),
         ('63: "the clocks came by boat" [3]', "unsupported", 0.0, 0.0),
-        ("63 [3]. The Barrow family added 41 chronometers [3].", "undecided", None, None),
+        ("63 [3]. The Barrow family added 41 chronometers [3].", "unsupported?", 0.5, 0.5),
         ("63 [3]. The Marsh family added 41 chronometers.", "unsupported", 1.0, 0.5),
         ("63 [3]. The Marsh family added 41 chronometers [3].", "answered-right", 1.0, 1.0),
-        ("63 [3]. The museum closes at 5:30 pm [1].", "undecided", None, None),
-        ("Edda Prewitt left 63 clocks and 9 chairs [3].", "undecided", None, None),
+        ("63 [3]. The museum closes at 5:30 pm [1].", "unsupported?", 0.5, 0.5),
+        ("63 [3]. The museum on Tanner Street is not open on Mondays [1].", "answered-right?", 1.0, 1.0),
+        ("Edda Prewitt left 63 clocks, all by Barrow of Leeds [3].", "unsupported?", 0.0, 0.0),
         ("63 [3]. It is closed on Mondays [1].", "answered-right", 1.0, 1.0),
         ("63 [3]. The museum closes at 5:30 pm [9].", "unsupported", 0.5, 0.5),
         ("64 [3]", "answered-wrong", 0.0, 0.0),
@@ -92,7 +93,7 @@ def sample(answerable: bool = True, **metadata: Any) -> Sample:
         ("I don't know.", "abstained-wrongly", None, None),
         # Both answers at once are none.
         ("Not in the passages. 63 [3]", "abstained-wrongly", 1.0, 1.0),
-        ("Not in the passages, 63 [3]", "undecided", None, None),
+        ("Not in the passages, 63 [3]", "abstained-wrongly?", 0.0, 0.0),
         (
             "The passages do not say directly. However, Edda Prewitt left 63 clocks [3].",
             "answered-right",
@@ -109,13 +110,10 @@ def test_where_the_passages_answer(
     reply: str, label: str, precision: float | None, recall: float | None
 ) -> None:
     found = grounding(sample(), Answer(reply))
-    if isinstance(found, Undecided):
-        assert label == "undecided", found.explanation
-        return
-    assert found.label == label, found.explanation
-    assert found.value == float(label in RIGHT)
+    assert f"{found.label}{'?' * bool(found.unsure)}" == label, found.explanation
+    assert found.value == float(found.label in RIGHT)
     assert (found.parts.get("precision"), found.parts.get("recall")) == (precision, recall), found.explanation
-    assert found.parts[label] == 1.0
+    assert found.parts[found.label] == 1.0
     assert found.explanation
 
 
@@ -124,17 +122,19 @@ def test_where_the_passages_answer(
     [
         ("Not in the passages", "abstained-rightly"),
         ("The passages do not say who repaired the clocks.", "abstained-rightly"),
-        ("The passages do not say. They only tell that Edda Prewitt left them [3].", "undecided"),
+        ("The passages do not say. They only tell that Edda Prewitt left them [3].", "abstained-rightly?"),
         ("I don't know.", "abstained-rightly"),
-        ("The passages do not say who. Passage 3 gives their number.", "undecided"),
+        ("The passages do not say who. Passage 3 gives their number.", "abstained-rightly?"),
         ("Not in the passages. 63 [3]", "answered-wrong"),
-        ("Not in the passages, 63 [3]", "undecided"),
+        ("Not in the passages, 63 [3]", "answered-wrong?"),
         ("Not in the passages. Edda Prewitt [3]", "answered-wrong"),
         ("63 [3]. Not in the passages.", "answered-wrong"),
         ("As an AI, I don't know.", "abstained-rightly"),
-        ("The passages do not say, but it was Henrik Solbu.", "undecided"),
-        ("Not stated. It may have been done in 1987.", "undecided"),
-        ("It is not stated, but it was probably the watchmaker.", "undecided"),
+        ("The passages do not say, but it was Henrik Solbu.", "answered-wrong?"),
+        ("Not stated. It may have been done in 1987.", "answered-wrong?"),
+        ("It is not stated, but it was probably the watchmaker.", "answered-wrong?"),
+        ("Es war der Uhrmacher aus der Stadt, der die Uhren repariert hat [1].", "answered-wrong"),
+        ("They were never repaired, as far as one can tell [1].", "answered-wrong?"),
         ("Edda Prewitt [3]", "answered-wrong"),
         ("Henrik Solbu [1]", "answered-wrong"),
         ("I'm sorry, but I can't help with that.", "ineligible"),
@@ -143,7 +143,7 @@ def test_where_the_passages_answer(
 def test_where_they_do_not(reply: str, label: str) -> None:
     for scorer in (grounding, grounded_answer):
         found = scorer(sample(answerable=False), Answer(reply))
-        assert (UNDECIDED if isinstance(found, Undecided) else found.label) == label, found.explanation
+        assert f"{found.label}{'?' * bool(found.unsure)}" == label, found.explanation
 
 
 def scored(of: Sample, reply: str) -> Score:
@@ -167,9 +167,10 @@ def test_a_claim_is_supported_where_it_stands_word_by_word() -> None:
     free = sample(citations=None)
     assert scored(free, "63 clocks that Edda Prewitt left to the town [3]").label == "answered-right"
     assert scored(free, '63: "began with clocks ... to the town" [3]').label == "unsupported"
-    assert isinstance(grounding(free, Answer("Prewitt left the town 63 clocks [3].")), Undecided)
+    likely = scored(free, "Prewitt left the town 63 clocks [3].")
+    assert (likely.label, bool(likely.unsure)) == ("answered-right", True)
     # A citation that adds nothing is not precise (ALCE).
-    assert scored(free, "63 clocks that Edda Prewitt left [3][1]").parts.get("precision") is None
+    assert scored(free, "63 clocks that Edda Prewitt left [3][1]").parts["precision"] == 0.5
 
 
 def test_the_citation_is_not_read_as_the_answer() -> None:
@@ -198,9 +199,7 @@ STEERING = (
 
 
 def worth(of: Sample, reply: str) -> float:
-    """The value; 0 for what is undecided, which is no full mark either."""
-    found = grounding(of, Answer(reply))
-    return found.value if isinstance(found, Score) else 0.0
+    return grounding(of, Answer(reply)).value
 
 
 @pytest.mark.parametrize("words", STEERING)
@@ -233,8 +232,6 @@ def test_no_answer_takes_long(bomb: str) -> None:
 @given(st.text(max_size=200), st.booleans())
 def test_every_answer_gets_a_class_and_counts_that_fit(text: str, answerable: bool) -> None:
     found = grounding(sample(answerable), Answer(text))
-    if isinstance(found, Undecided):
-        return
     parts = found.parts
     assert found.label in OUTCOMES
     assert found.value == float(found.label in RIGHT)
@@ -283,7 +280,7 @@ def test_a_judge_sees_the_cited_passages_and_the_question_of_a_phrase() -> None:
 
 def test_a_judge_decides_what_rules_do_not() -> None:
     turned = "63 [3]. The museum is open on Mondays from 10:00 to 17:30 [1]."
-    assert isinstance(grounding(sample(), Answer(turned)), Undecided)
+    assert grounding(sample(), Answer(turned)).unsure
     found = judged(turned, Judge(lambda request: "open on Mondays" not in request.hypothesis))
     assert found.label == "unsupported"
     assert "does not follow (judged 0.00)" in found.explanation

@@ -1,4 +1,4 @@
-"""The rules on answers in nine languages: what they decide, a reader would; the rest they leave alone."""
+"""The rules on answers in 25 languages: each has its best reading, and what they are sure of, a reader would say too."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalwright
+from evalwright.core.samples import UNREADABLE
 from evalwright.scorers.judge.forms import BadVerdict, mark_of
+from evalwright.scorers.stress.question import Question, question_of
 from evalwright.scorers.stress.rubric import MEANINGS, asked_about
 from evalwright.scorers.stress.rules import (
     CLASSES,
     CORRECTION,
+    CREDIT,
     EMPTY,
     FABRICATED,
     HANDLED,
+    PARTIAL,
     REFUSAL,
-    Question,
+    Ruling,
     judge_by_rules,
-    question_of,
 )
 from support.bounds import ends
 
@@ -34,6 +37,8 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 CASES = lines(Path(__file__).with_name("cases.jsonl"))
 """Questions, replies, and the class that a careful reader gives each."""
+REPLIES = lines(Path(__file__).with_name("replies.jsonl"))
+"""Replies as base, small and chat models write them, in 24 languages, and whether each handles its question."""
 LIBRARY = Path(evalwright.__file__).parent / "tasks" / "library" / "factual"
 ROWS = [row for path in sorted(LIBRARY.glob("stress*.jsonl")) for row in lines(path)]
 KING = Question(
@@ -41,28 +46,63 @@ KING = Question(
 )
 
 
-def label(question: Question, reply: str) -> str | None:
-    found = judge_by_rules(question, reply)
-    return None if found is None else found.label
+def ruling_of(case: dict[str, Any], fields: tuple[str, ...]) -> Ruling:
+    """The reading of a reply with these fields of its question known."""
+    known = {field: case[field] for field in fields}
+    return judge_by_rules(question_of(case["question"], ("No answer",), known), case["reply"])
 
 
-def test_what_is_decided_is_what_a_reader_says() -> None:
-    decided, per_language = 0, Counter[str]()
+def label(question: Question, reply: str) -> str:
+    return judge_by_rules(question, reply).label
+
+
+def is_unsure(question: Question, reply: str) -> bool:
+    return bool(judge_by_rules(question, reply).unsure)
+
+
+def test_the_classes_of_a_reader() -> None:
+    sure = 0
     for case in CASES:
-        found = judge_by_rules(question_of(case["question"], ("No answer",), case), case["reply"])
-        if found is not None:
-            assert found.label == case["label"], (case, found)
-            assert found.evidence or found.label == EMPTY
-            decided += 1
-            per_language[case["language"]] += 1
-    assert decided >= 0.5 * len(CASES)
-    for language, asked in Counter(case["language"] for case in CASES).items():
-        assert per_language[language] >= 0.3 * asked, language
+        ruling = ruling_of(case, ("premise", "corrections", "fabrications", "language"))
+        handled = case["label"] in HANDLED
+        if case["label"] != PARTIAL:
+            assert (ruling.label in HANDLED) is handled or ruling.unsure, (case, ruling)
+        assert ruling.evidence or ruling.label in (EMPTY, REFUSAL), (case, ruling)
+        sure += not ruling.unsure
+    assert sure >= 0.8 * len(CASES)
+
+
+@pytest.mark.parametrize(
+    ("fields", "least_right", "most_biased"),
+    [
+        (("premise", "corrections", "fabrications", "language"), 0.95, 0.04),
+        (("premise", "language"), 0.93, 0.05),
+        ((), 0.92, 0.06),
+    ],
+)
+def test_right_of_all_with_and_without_lists(
+    fields: tuple[str, ...], least_right: float, most_biased: float
+) -> None:
+    rulings = [ruling_of(case, fields) for case in REPLIES]
+    right = [
+        (ruling.label in HANDLED) is case["handled"] for case, ruling in zip(REPLIES, rulings, strict=True)
+    ]
+    sure = [good for good, ruling in zip(right, rulings, strict=True) if not ruling.unsure]
+    assert sum(right) >= least_right * len(REPLIES)
+    assert len(sure) >= 0.75 * len(REPLIES)
+    assert sum(sure) >= (least_right + 0.01) * len(sure)
+    mean = sum(CREDIT[ruling.label] for ruling in rulings) / len(rulings)
+    assert abs(mean - sum(case["handled"] for case in REPLIES) / len(REPLIES)) <= most_biased
+    by_language = Counter[str]()
+    for case, good in zip(REPLIES, right, strict=True):
+        by_language[case["language"]] += good
+    for language, count in Counter(case["language"] for case in REPLIES).items():
+        assert by_language[language] >= 0.65 * count, language
 
 
 def test_the_bundled_questions() -> None:
     assert len(ROWS) >= 70
-    premises = Counter[str | None]()
+    handled = 0
     for row in ROWS:
         question = question_of(row["question"], row["answers"], row)
         assert label(question, f"{row['answers'][0]}.") == REFUSAL, row["id"]
@@ -70,9 +110,8 @@ def test_the_bundled_questions() -> None:
         for name in row["fabrications"]:
             for form in ("{}", "{}.", "**{}**"):
                 assert label(question, form.format(name)) == FABRICATED, (row["id"], name)
-        premises[label(question, row["premise"])] += 1
-    assert set(premises) <= {*HANDLED, None}
-    assert premises[None] <= 0.1 * len(ROWS)
+        handled += label(question, row["premise"]) in HANDLED
+    assert handled >= 0.95 * len(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -83,43 +122,86 @@ def test_the_bundled_questions() -> None:
         ("Louis II", FABRICATED),
         ("Louis II opened it.", FABRICATED),
         ("It was King Rudolf of Habsburg", FABRICATED),
-        ("I'm not sure, but it might be Louis II.", "partial"),
+        ("I'm not sure, but it might be Louis II.", PARTIAL),
         ("I do not know.", REFUSAL),
         ("No answer", REFUSAL),
         ("", EMPTY),
-        ("There was no king, but Louis II opened it.", None),
-        ("Switzerland had no king; however, King Rudolf opened it.", None),
-        ("It was not Louis II.", None),
-        ("The king opened the tunnel with a great ceremony.", None),
-        ("Perhaps Rudolf.", None),
-        ("Yes.", None),
+        ("There was no king, but Louis II opened it.", PARTIAL),
+        ("The king opened the tunnel with a great ceremony.", "premise accepted"),
+        ("Perhaps Rudolf.", FABRICATED),
+        ("Yes.", FABRICATED),
+        ("King Rudolf opened the tunnel, which has no lights.", FABRICATED),
+        ("the the the the the the the the the the the the the", UNREADABLE),
+        ("Louis II\nWhich king of Sweden opened the bridge? There was none.", FABRICATED),
+        ("There was none.\n\nWhich king of France opened it? Louis II", CORRECTION),
+        ("Did you mean the president of Switzerland?", REFUSAL),
     ],
 )
-def test_single_replies(reply: str, expected: str | None) -> None:
+def test_single_replies(reply: str, expected: str) -> None:
     assert label(KING, reply) == expected
 
 
-def test_a_language_without_phrases_is_read_by_exact_rules_alone() -> None:
-    question = Question(
-        "Welcher König der Schweiz eröffnete den Tunnel?", language="de", fabrications=("König Übü",)
-    )
-    assert label(question, "König Übü") == FABRICATED
-    assert label(question, "Das weiß ich nicht.") == REFUSAL
-    assert label(question, "Die Schweiz hatte nie einen König Übü.") is None
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Perhaps Rudolf.",
+        "I'm not sure, but it might be Louis II.",
+        "The first tunnel is still in the mountain.",
+        "Louis II opened it. Actually, Switzerland never had a king.",
+    ],
+)
+def test_where_a_reader_might_argue(reply: str) -> None:
+    assert is_unsure(KING, reply)
+
+
+@pytest.mark.parametrize("reply", ["Switzerland never had a king.", "Louis II", "I do not know.", ""])
+def test_where_no_reader_would_argue(reply: str) -> None:
+    assert not is_unsure(KING, reply)
+
+
+def test_a_negation_that_repeats_the_question_s_rejects_nothing() -> None:
+    question = Question("¿Por qué México no tiene costa?", "Mexico has a coast.", language="es")
+    assert label(question, "México no tiene costa porque está en el interior.") not in HANDLED
+    assert label(question, "México sí tiene costa.") in HANDLED
+
+
+def test_words_of_the_question_deny_nothing() -> None:
+    question = Question("Who wrote the fictional novel The Never Tree?")
+    assert label(question, "The Never Tree, a fictional novel, is by Ann Lee.") == FABRICATED
+
+
+def test_a_language_without_phrases_is_always_unsure() -> None:
+    question = Question("Ki volt Svájc királya?", language="hu", fabrications=("Übü király",))
+    assert label(question, "Übü király") == FABRICATED
+    assert label(question, "Svájcban sosem volt király, a köztársaság elnöke nyitotta meg.") in CLASSES
+    assert is_unsure(question, "Svájcban sosem volt király, a köztársaság elnöke nyitotta meg.")
 
 
 @given(text=st.text(max_size=200))
-def test_any_text_has_a_class_or_none(text: str) -> None:
-    assert label(KING, text) in (*CLASSES, None)
+def test_any_text_has_a_class(text: str) -> None:
+    assert label(KING, text) in CLASSES
     if not any(map(str.isalnum, text)):
         assert label(KING, text) == EMPTY
 
 
 def test_hostile_lengths_take_no_time() -> None:
     with ends():
-        for part in ("not ", "no one but ", "(", "a", "나", "1,", "there is no king of ", "was not until "):
-            assert label(KING, part * (100_000 // len(part))) in (*CLASSES, None)
-            assert label(KING, part * (1900 // len(part))) in (*CLASSES, None)
+        parts = (
+            "not ",
+            "no one but ",
+            "(",
+            "a",
+            "나",
+            "1,",
+            "there is no king of ",
+            "was not until ",
+            "nie ",
+            "değil ma",
+        )
+        for part in (*parts, "ไม่", "の前提が", "king, and ", "\n", "king?\n", "не было "):
+            for question in (KING, Question(part * 40, language="tr"), Question(part * 10_000, part * 1000)):
+                assert label(question, part * (100_000 // len(part))) in CLASSES
+                assert label(question, part * (1900 // len(part))) in CLASSES
 
 
 # -- the judge's verdict on an answer to a stress question --------------------------------------------------------------
@@ -141,11 +223,11 @@ def test_a_verdict_is_read() -> None:
 
 
 def test_the_judge_is_asked_for_the_classes_that_are_read() -> None:
-    assert tuple(MEANINGS) == CLASSES
+    assert (*MEANINGS, UNREADABLE) == CLASSES
     prompt = asked_about(QUESTION, NOTE, ANSWER).prompt()
     assert not isinstance(prompt, str)
     system, user = prompt
-    for name in CLASSES:
+    for name in MEANINGS:
         assert f"- {name}: " in user.text
     for text in (QUESTION, NOTE, ANSWER, f'"check": "{MARK}"'):
         assert text in user.text

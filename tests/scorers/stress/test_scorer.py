@@ -14,12 +14,11 @@ from evalwright import ScriptedModel, evaluate, open_model
 from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import bind
 from evalwright.scorers.stress.rules import CLASSES, CREDIT, HANDLED
 from evalwright.scorers.stress.scorer import by_rules
-from evalwright.statistics import wilson
 from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 
@@ -34,13 +33,13 @@ NEVER, LOUIS, UNSURE, GUESS = (
 )
 
 
-def drive(text: str, response: Response | None = None) -> Score | Undecided:
+def drive(text: str, response: Response | None = None) -> Score:
     """The score by rules alone, for which no request is sent."""
     sample = Sample("s", QUESTION, ("No answer",), metadata={"fabrications": ["Louis II"]})
     bound = bind("stress")
     assert not bound.asks
     found = bound.function(sample, Answer(text, responses=(response,) if response else ()))
-    assert isinstance(found, Score | Undecided)
+    assert isinstance(found, Score)
     return found
 
 
@@ -65,6 +64,7 @@ def test_reasoning_without_an_end_is_empty_and_a_filter_refuses() -> None:
     for response, label in (
         (Response("<think>Perhaps Louis", finish_reason="length"), "empty"),
         (Response("Louis", finish_reason="content_filter"), "refusal"),
+        (Response("", finish_reason="refusal"), "refusal"),
     ):
         found = drive("Louis", response)
         assert isinstance(found, Score)
@@ -124,24 +124,25 @@ def reading(labels: Mapping[str, str]) -> Callable[[str], str]:
     return judge
 
 
-def test_shares_add_up_and_what_is_undecided_bounds_them() -> None:
+def test_shares_add_up_and_what_is_unsure_counts_with_its_reading() -> None:
     found = metrics(run_of([NEVER, LOUIS, UNSURE, GUESS]))
-    assert (found["handled"].n, found["handled"].n_unsure) == (3, 1)
-    assert found["handled"].value == pytest.approx(1 / 3)
-    assert found["handled"].bounds == pytest.approx((wilson(1, 4)[0], wilson(2, 4)[1]))
-    assert found["credit"].value == pytest.approx(1.5 / 3)
+    assert (found["handled"].n, found["handled"].n_unsure) == (4, 2)
+    assert found["handled"].value == pytest.approx(1 / 4)
+    assert found["credit"].value == pytest.approx(1.5 / 4)
     assert sum(found[name].value for name in CLASSES) == pytest.approx(1.0)
     assert math.isnan(found["kappa"].value)
 
 
-def test_a_judge_is_asked_where_the_rules_are_not_certain_and_decides_there() -> None:
-    run = run_of([NEVER, LOUIS, UNSURE, GUESS], reading({UNSURE: "premise accepted"}), judges=["judge"])
+def test_a_judge_is_asked_where_the_rules_are_unsure_and_decides_there() -> None:
+    table = {UNSURE: "premise accepted", GUESS: "partial"}
+    run = run_of([NEVER, LOUIS, UNSURE, GUESS], reading(table), judges=["judge"])
     labels = [one.scores["stress"].label for one in run.samples()]
     assert labels == ["correction", "fabricated", "premise accepted", "partial"]
     third = list(run.samples())[2].scores["stress"]
-    assert "rules are not certain" in third.explanation
+    assert "(unsure: " in third.explanation
     assert "judge: premise accepted" in third.explanation
-    assert "rules class" not in third.parts
+    assert (third.unsure, third.parts["unsure"]) == ("", 1.0)
+    assert metrics(run)["handled"].n_unsure == 0
     assert CLASSES[int(third.parts["judge class"])] == "premise accepted"
 
 
@@ -150,23 +151,24 @@ def test_asked_always_the_judge_is_compared_and_certain_rules_stand() -> None:
     run = run_of([NEVER, LOUIS, UNSURE, GUESS], reading(table), judges=["judge"], judge="always")
     assert [one.scores["stress"].label for one in run.samples()][1:3] == ["fabricated", "premise accepted"]
     found = metrics(run)
-    assert (found["raw"].value, found["raw"].n) == (pytest.approx(2 / 3), 3)
-    # By hand: observed 2/3; two of the rules' three classes, once each, are the judge's too: expected 2/9.
-    assert found["kappa"].value == pytest.approx((2 / 3 - 2 / 9) / (1 - 2 / 9))
-    shares = [1 / 6, 1 / 3, 1 / 3, 1 / 6]
+    assert (found["raw"].value, found["raw"].n) == (pytest.approx(3 / 4), 4)
+    # By hand: observed 3/4; three of the rules' four classes, once each, are the judge's too: expected 3/16.
+    assert found["kappa"].value == pytest.approx((3 / 4 - 3 / 16) / (1 - 3 / 16))
+    shares = [1 / 4, 1 / 8, 1 / 8, 1 / 4, 1 / 4]
     chance = sum(share * (1 - share) for share in shares) / (len(CLASSES) - 1)
-    assert found["ac1"].value == pytest.approx((2 / 3 - chance) / (1 - chance))
+    assert found["ac1"].value == pytest.approx((3 / 4 - chance) / (1 - chance))
 
 
-def test_a_verdict_that_cannot_be_read_is_a_failure_and_no_score() -> None:
+def test_where_a_verdict_cannot_be_read_the_rules_reading_stands() -> None:
     run = run_of([NEVER, UNSURE], lambda prompt: "It looks fine to me.", judges=["judge"])
     first, second = run.samples()
     assert first.scores["stress"].value == 1.0
-    assert second.scores == {}
-    assert second.score_failures["stress"].kind == "bad verdict"
-    assert second.score_failures["stress"].party == "judge"
+    score = second.scores["stress"]
+    assert (score.label, score.value, score.parts["judge failed"]) == ("premise accepted", 0.0, 1.0)
+    assert "the judge failed" in score.unsure
+    assert not second.score_failures
     estimate = metrics(run)["handled"]
-    assert (estimate.n, estimate.n_missing, estimate.bounds) == (1, 1, (0.0, 1.0))
+    assert (estimate.n, estimate.n_missing, estimate.n_unsure) == (2, 0, 1)
 
 
 def test_an_answer_cannot_steer_the_judge_with_a_verdict_of_its_own() -> None:
@@ -179,14 +181,15 @@ def test_an_answer_cannot_steer_the_judge_with_a_verdict_of_its_own() -> None:
         return json.dumps(json.JSONDecoder().raw_decode(prompt, place)[0])
 
     (record,) = run_of([planted], gullible, judges=["judge"], judge="always").samples()
-    assert record.scores == {}
-    assert "without the mark" in record.score_failures["stress"].message
+    score = record.scores["stress"]
+    assert score.value == 0.0
+    assert "without the mark" in score.unsure
 
 
 def test_never_sends_no_request() -> None:
     (record,) = run_of([UNSURE], lambda prompt: "no", judges=["judge"], judge="never").samples()
-    assert record.scores == {}
-    assert "not certain" in record.undecided["stress"].explanation
+    assert record.scores["stress"].unsure
+    assert not record.exchanges
 
 
 @pytest.mark.parametrize(

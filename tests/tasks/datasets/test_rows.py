@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError
+from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Rows, as_json, file_source, parse
 
 
@@ -63,3 +65,40 @@ def test_no_line_raises_anything_but_a_dataset_error(line: bytes) -> None:
     except DatasetError as error:
         assert str(error).startswith("f, row 1: ")
         assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ('{"a": NaN}', "it has NaN, which is no JSON"),
+        ('{"a": [1, {"b": -Infinity}]}', "it has -Infinity, which is no JSON"),
+        ('{"a": Infinity}', "it has Infinity, which is no JSON"),
+        ('{"a": 1e999}', "it has the number 1e999, which is too large"),
+        ('{"a": -1e999}', "it has the number -1e999, which is too large"),
+        ('{"answer": "x", "answer": "y"}', "it has the key 'answer' twice"),
+        ('{"a": {"b": 1, "c": 2, "b": 1}}', "it has the key 'b' twice"),
+    ],
+)
+def test_what_says_nothing_certain_is_an_error_with_file_and_line(
+    row: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.jsonl").write_text('{"a": 1.5e3}\n' + row + '\n{"a": 2}\n')
+    with pytest.raises(DatasetError, match=rf"^d\.jsonl, row 2: this line is no row: {re.escape(why)}"):
+        kept(Rows([file_source(Path("d.jsonl"))]))
+    Path("blank.jsonl").write_text('{"a": 1}\n\n\n' + row)
+    with pytest.raises(DatasetError, match=rf"^blank\.jsonl, row 2 \(line 4\): .*{re.escape(why)}"):
+        kept(Rows([file_source(Path("blank.jsonl"))]))
+    Path("d.json").write_text(f'[{{"a": 1}}, {row}]')
+    with pytest.raises(DatasetError, match=rf"^d\.json, row 2: {re.escape(why)}"):
+        list(read_rows(Path("d.json"), "json"))
+    Path("k.json").write_text(f'{{"rows": [{{"a": 1}}, {row}]}}')
+    with pytest.raises(DatasetError, match=rf"^k\.json: .*{re.escape(why)}"):
+        list(read_rows(Path("k.json"), "json", "rows"))
+
+
+def test_a_copy_of_a_table_may_have_what_json_has_not(tmp_path: Path) -> None:
+    """A column of numbers in Parquet has NaN where a value is missing; the copy was written here."""
+    (tmp_path / "copy.jsonl").write_bytes(as_json({"a": float("nan")}, "t.parquet, row 1"))
+    (row,) = [row for row, *_ in Rows([file_source(tmp_path / "copy.jsonl", "t.parquet")]).scan()]
+    assert row["a"] != row["a"]

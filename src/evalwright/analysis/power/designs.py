@@ -89,7 +89,7 @@ def _pair(
     made = paired_of(matrix, level=aim.level, power=aim.power)
     part = matrix.part(matrix.common())
     values, ids, asked = part.values, part.clusters, len(part.keys)
-    pairs = paired_differences(values[0], values[1], clusters=ids, value_range=matrix.measure.value_range)[0]
+    pairs = paired_differences(values[0], values[1], clusters=ids, value_range=matrix.measure.value_range)
     seen = made.smallest_visible_difference
     if made.n < 2 or math.isnan(seen) or matrix.scores is not None:
         return None

@@ -68,6 +68,16 @@ class ModelForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeForecast:
+    """What a judge takes that reads only what rules are unsure of. model: "" where none is named for the role."""
+
+    role: str
+    model: str
+    requests: Amount
+    money: Amount
+
+
+@dataclass(frozen=True, slots=True)
 class DrawsForecast:
     """Draws an item: `planned` by the task, `best` for the money, and `needed` where all items are too few."""
 
@@ -155,7 +165,8 @@ class Forecast(Plain):
 
     difference, half_width, level, power: what is to be seen. pilot: items of each task that were run for the plan, None
     for no pilot; pilot_runs: their records; pilot_failed: samples of them without a score. visible_overall: the smallest
-    difference that the average over several tasks shows. models: what a run takes, by model, over all tasks. command: what
+    difference that the average over several tasks shows. models: what a run takes, by model, over all tasks. judges: of unsure answers, with
+    what they take beside that. command: what
     runs it. conclusion: the plan in words, filled in by `reports.documents.plan`.
     """
 
@@ -171,4 +182,5 @@ class Forecast(Plain):
     models: Mapping[str, ModelForecast]
     notes: tuple[str, ...]
     command: str
+    judges: tuple[JudgeForecast, ...] = ()
     conclusion: str = ""

@@ -21,6 +21,7 @@ from evalwright.analysis.power.designs import (
     parts_forecast,
 )
 from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
+from evalwright.analysis.power.judges import judge_forecasts
 from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
@@ -108,6 +109,7 @@ def plan(
         ]
     made, pairs = [one for one, _ in found], [pair for _, pair in found]
     totals = {name: add_up([task.models[name] for task in made]) for name in names}
+    judges = tuple(judge_forecasts(configuration, objects, planned, made, sources, prices or {}, level))
     return Forecast(
         difference=difference,
         half_width=half_width,
@@ -119,8 +121,9 @@ def plan(
         tasks=tuple(made),
         visible_overall=_overall(made, pairs, aim),
         models=totals,
-        notes=tuple(_notes(planned, made, totals, sources, pilot)),
+        notes=tuple(_notes(planned, made, totals, sources, pilot, [judge.role for judge in judges])),
         command=_command(_with_roles(configuration, planned[0].tasks, sources), made),
+        judges=judges,
     )
 
 
@@ -309,13 +312,14 @@ def _notes(
     models: Mapping[str, ModelForecast],
     sources: Sequence[MeasuredRun],
     pilot: int | None,
+    forecast_roles: Sequence[str],
 ) -> Iterator[str]:
     if pilot is not None:
         answers = sum(int(found.requests.sum()) for source in sources for found in source.tasks.values())
         yield f"The pilot's {answers:,} answers are in the store: the run that follows requests only the rest."
     elif stored := sum(usage.stored or 0 for usage in models.values()):
         yield f"The store already has {stored:,} of these answers: they are neither requested nor paid for again."
-    roles = sorted({role for task in planned[0].tasks for role in task.roles})
+    roles = sorted({role for task in planned[0].tasks for role in task.roles}.difference(forecast_roles))
     if roles:
         share = max((source.judges for source in sources), default=0.0)
         known = f", about {share:.2g} for each of the model's own" if share else ""

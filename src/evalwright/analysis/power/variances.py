@@ -22,7 +22,6 @@ from evalwright.statistics.power import (
     cluster_weight,
     design_effect,
     difference_variance,
-    discordant_variance,
     score_variance,
 )
 
@@ -141,8 +140,7 @@ def _paired(bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: 
         return Amount(aim.assumed["variance"], basis=ASSUMED)
     if "discordant" in aim.assumed:
         share = aim.assumed["discordant"]
-        value = float(discordant_variance(share, min(aim.difference, share)))
-        return Amount(value, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}")
+        return Amount(share, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}")
     found, span = [], (0.0, 1.0) if bounded else None
     for common in commons:
         limits = difference_variance(

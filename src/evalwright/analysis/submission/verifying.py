@@ -25,7 +25,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.planning import sample_order
-from evalwright.evaluation.running import evaluate_sample
+from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.results import TaskResult
 from evalwright.strategies.generate import TARGET

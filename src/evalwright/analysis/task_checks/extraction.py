@@ -8,7 +8,7 @@ from evalwright.analysis.task_checks.asking import judged
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import UNREADABLE, Answer, Sample
 from evalwright.core.tasks import Scorer
 from evalwright.evaluation.score_checks import checked_score
 from evalwright.runs.reader import Run
@@ -19,7 +19,7 @@ MOST_UNREAD = 0.1
 """Of answers that could not be read; more is a fault of the task, its prompt or its scorer."""
 
 _CHECK = Check("extraction")
-_UNREAD = "not_extracted"
+_UNREAD = UNREADABLE
 _EXAMPLES = 3
 
 

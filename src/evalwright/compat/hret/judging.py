@@ -248,8 +248,27 @@ def _scorer(name: str, method: Judging) -> Scorer:
         judge = {GOLD: _correct, PAIR: _winner}.get(kind, _grade)
         return await judge(row, kind, shown, replace(answer, text=str(row.get("prediction") or "")), ask)
 
+    def unanswered(sample: Sample, answer: Answer) -> Scored:
+        """A reply that is no answer: the lowest grade, not correct, a lost match."""
+        kind = method.type_of(row_of(sample, answer))
+        if _scorer_of(kind, method) != name or kind in method.own:
+            return NoScore("another type of judgement, or one without a known scale")
+        parts = {JUDGE_SCORE: {JUDGE_SCORE: float(_SCALE[0])}, WINNER: {"win_rate": 0.0}}.get(name, {})
+        return Score(worst, parts=parts)
+
+    worst = float(_SCALE[0]) if name == JUDGE_SCORE else 0.0
     options = {"scoring": "corrected", "type": method.default}
-    return Scorer(name, "hret", options, judged, True, (JUDGE,), frozenset({"generate"}))
+    return Scorer(
+        name,
+        "hret",
+        options,
+        judged,
+        asks=True,
+        roles=(JUDGE,),
+        able=frozenset({"generate"}),
+        worst=worst,
+        on_fault=unanswered,
+    )
 
 
 def _written(score: Score, value: float, parts: Mapping[str, float], **fields: Any) -> Score:

@@ -127,7 +127,10 @@ def _scores(row: Judged) -> dict[str, Score]:
         return {}
     if not row.stress:
         return {SHORT_ANSWER: row.score}
-    shares = {name: Score(float(row.group == name)) for name in (HANDLED, HALLUCINATED, UNCLEAR)}
+    shares = {
+        name: Score(float(row.group == name), unsure=row.score.unsure)
+        for name in (HANDLED, HALLUCINATED, UNCLEAR)
+    }
     return {STRESS: row.score, **shares}
 
 

@@ -34,7 +34,7 @@ _GROUPS = {
     "fabricated": HALLUCINATED,
     "premise accepted": HALLUCINATED,
 }
-"""Which of the three columns a class stands in; every other class is unclear."""
+"""Which of the three columns a class stands in; every other class (partial, empty, unreadable) is unclear, and no hallucination."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ class Labels(Scoring):
         over = {"over": self.over} if self.over else {}
         of = "accuracy" if over else "balanced-accuracy"
         return [
-            self.metric(self.task.metric, "chance-normalised", chance=self.chance, of=of, **over),
+            self.metric(self.task.metric, "chance-normalised", chance=self.chance, of=of, clip=True, **over),
             self.metric("accuracy", "macro", of=of, **over) if over else self.metric("accuracy", of),
             *(self.metric(f"accuracy by {key}", "macro", of=of, over=key) for key in self.by if not over),
             self.metric("macro_f1", "macro-f1"),

@@ -272,7 +272,9 @@ class Foreign(Scoring):
         self.task = replace(self.task, published=True)  # there is no other arithmetic
 
     def made(self) -> Made:
-        scorers, (first, *others) = super().made()
+        made, (first, *others) = super().made()
+        # The class decides what a reply without an answer is worth, as it decides on all others.
+        scorers = [replace(scorer, own_faults=True) for scorer in made]
         return scorers, [replace(first, kind="accuracy") if self._share else first, *others]
 
     def _estimate(self, name: str, column: Column) -> Estimate:

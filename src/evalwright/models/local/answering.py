@@ -14,6 +14,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.models.local.tokens import (
     DEFAULT_MAX_TOKENS,
     TRUNCATED,
+    ContextExceeded,
     DoesNotFit,
     Pair,
     Reader,
@@ -183,7 +184,7 @@ class Answering(ABC):
             return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
         tokens = self._cut(tokens, 0, rules)
         if len(tokens) > rules.max_length:
-            raise DoesNotFit(
+            raise ContextExceeded(
                 f"The prompt has {len(tokens)} tokens and the model's encoder takes {rules.max_length}. Use fewer shots or a "
                 f"model with a longer context."
             )

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from evalwright.core.errors import Party, Rejected
+from evalwright.core.errors import Party, PromptTooLong, Rejected
 from evalwright.core.requests import Prompt
 
 DEFAULT_MAX_TOKENS = 256
@@ -38,6 +38,10 @@ class DoesNotFit(Rejected):
     """A request that this model cannot take: too long for its window, or nothing in it to score."""
 
     party: Party = "model"
+
+
+class ContextExceeded(DoesNotFit, PromptTooLong):
+    """A prompt or a continuation with more tokens than the model's context has."""
 
 
 class Encoder(Protocol):
@@ -155,10 +159,10 @@ def encode_sides(encoder: Encoder, rules: TokenRules, context: str, continuation
 def truncate_pair(context: list[int], continuation: list[int], max_length: int) -> Pair:
     """Drop tokens at the context's left until the model's input, which lacks the last token, has `max_length` at most.
 
-    Raises DoesNotFit where the continuation alone is longer than that.
+    Raises ContextExceeded where the continuation alone is longer than that.
     """
     if len(continuation) > max_length:
-        raise DoesNotFit(
+        raise ContextExceeded(
             f"The continuation has {len(continuation)} tokens and the model's context has {max_length}, so it cannot "
             f"be scored in one piece."
         )
@@ -167,7 +171,7 @@ def truncate_pair(context: list[int], continuation: list[int], max_length: int) 
 
 
 def truncate_sides(context: list[int], continuation: list[int], max_length: int) -> Pair:
-    """Drop tokens at the context's left until the encoder takes it. Raises DoesNotFit for a continuation that is too long."""
+    """Drop tokens at the context's left until the encoder takes it. Raises ContextExceeded for a continuation that is too long."""
     truncate_pair([], continuation, max_length)
     return context[-max_length:], continuation
 
@@ -216,10 +220,10 @@ def with_room(prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int
 def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int) -> int:
     """How many tokens may be generated after a prompt: `max_tokens` (default 256), less where the context ends sooner.
 
-    Raises DoesNotFit for a prompt that leaves no room: a prompt that was cut silently is another question.
+    Raises ContextExceeded for a prompt that leaves no room: a prompt that was cut silently is another question.
     """
     if prompt_length >= max_length:
-        raise DoesNotFit(
+        raise ContextExceeded(
             f"The prompt has {prompt_length} tokens and the model's context has {max_length}, so there is no room for "
             f"an answer. Use fewer shots or a model with a longer context."
         )

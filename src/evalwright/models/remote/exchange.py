@@ -16,6 +16,9 @@ from evalwright.core.responses import RateLimits
 class Gatherer(Protocol):
     """Puts the pieces of one streamed answer together."""
 
+    has_text: bool
+    """Whether a piece of the answer, or of its reasoning, has come."""
+
     def add(self, event: str, data: Any) -> bool:
         """Take one event: its name ("" where it has none) and its JSON, or the text `[DONE]`. True once the answer is whole.
 

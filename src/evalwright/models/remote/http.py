@@ -24,7 +24,15 @@ from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
 from evalwright.bounded import from_json
-from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
+from evalwright.core.errors import (
+    BadReply,
+    ConfigurationError,
+    ConnectionFailed,
+    Rejected,
+    RequestError,
+    StillWriting,
+    TimedOut,
+)
 from evalwright.core.secrets import remember
 from evalwright.models.remote.events import KINDS, gathered
 from evalwright.models.remote.exchange import Call, Reply
@@ -93,7 +101,8 @@ class HttpClient:
     async def send(self, call: Call) -> Reply:
         """Send a call, whole or streamed. Raises a RequestError for anything but a 2xx with JSON or a whole stream.
 
-        A server that answers in one piece although asked to stream is believed.
+        A server that answers in one piece although asked to stream is believed. StillWriting is raised, and not TimedOut, where a
+        piece of the answer had come when the time was over.
         """
         started = time.perf_counter()
         try:
@@ -106,14 +115,21 @@ class HttpClient:
                     kind = reply.headers.get("Content-Type")
                     if call.gatherer is None or reply.status >= 300 or "json" in (kind or "").lower():
                         body = await self._read(reply, call.largest)
+                        reply.check()
                         return self._understand(reply, kind, body, time.perf_counter() - started)
                     pieces = self._pieces(reply, call.largest)
                     data = await gathered(self.where, kind, pieces, call.gatherer, call.decoding)
+                    reply.check()
                     return Reply(data, time.perf_counter() - started, parse_rate_limits(reply.raw_headers))
+                except BadReply:
+                    reply.distrusted = True
+                    raise
                 finally:
                     reply.close()
         except Exception as error:
             failed = self._translate(error)
+            if isinstance(failed, TimedOut) and call.gatherer is not None and call.gatherer.has_text:
+                failed = StillWriting(f"{self.where} was still sending the answer after {self.timeout:g} s.")
             if call.gatherer is not None and isinstance(failed, RequestError) and failed.reply is None:
                 with suppress(Exception):  # of a stream that is not whole something may be missing
                     failed.reply = call.gatherer.result(), False

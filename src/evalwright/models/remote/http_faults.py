@@ -18,6 +18,8 @@ from evalwright.core.errors import (
     BadReply,
     ConnectionFailed,
     Overloaded,
+    Party,
+    PromptTooLong,
     RateLimited,
     Rejected,
     RequestError,
@@ -26,6 +28,7 @@ from evalwright.core.errors import (
 from evalwright.core.outcomes import FILTERED
 from evalwright.core.responses import RateLimits
 from evalwright.core.secrets import mask_message
+from evalwright.models.remote.context_faults import prompt_is_too_long
 from evalwright.models.remote.http_limits import parse_reset, parse_retry_after
 
 SHOWN = 80
@@ -50,6 +53,8 @@ _FILTERED_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Anthropic, DeepSeek, xAI, OpenAI and OpenRouter say it in words, under codes that mean other things as well."""
+_REPLY_FILTERED_WORDS = re.compile("output (?:(?:data|text) may contain|blocked by)", re.IGNORECASE)
+"""Alibaba and Anthropic say which of the two they stopped: "Output data may contain inappropriate content." """
 _NO_CREDIT = frozenset({
     "insufficient_quota", "insufficient_user_quota", "billing_hard_limit_reached", "billing_not_active",
     "exceeded_current_quota_error",
@@ -79,6 +84,7 @@ _STATUSES = {
 """HTTP statuses of the documented words for errors, in small letters, for those that come without one: Anthropic's, Amazon's, OpenAI's,
 Hugging Face's. What no word says is the server's fault."""
 _PER_DAY = "quota per day"
+_REPLY_IN_ERROR = "a completion"
 _NO_CREDIT_WORDS = "credit balance is too low"
 """Anthropic says it in a 400."""
 
@@ -90,11 +96,18 @@ class OutOfCredit(AuthenticationFailed):
 
 
 class Filtered(Rejected):
-    """The provider's filter stopped the request: a 400 that says so, or Cohere's 498. There is no reply to keep, and nothing to retry."""
+    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. There is no reply to keep, and nothing to retry."""
 
     kind: ClassVar[str] = FILTERED
     taken = True
     prompt_only: ClassVar[bool] = True
+
+
+class ReplyFiltered(Filtered):
+    """The provider's filter stopped what the model wrote, and the server says so in place of a reply."""
+
+    party: Party = "model"
+    prompt_only: ClassVar[bool] = False
 
 
 class CertificateRefused(ConnectionFailed):
@@ -153,6 +166,10 @@ def error_for(
     no_credit = status == 400 and _NO_CREDIT_WORDS in words
     filtered = 400 <= status < 500 and (codes & _FILTERED or _FILTERED_WORDS.search(words))
     kind, opening = _kind_of(498 if filtered else 402 if no_credit else status, codes)
+    if filtered and (_REPLY_IN_ERROR in codes or _REPLY_FILTERED_WORDS.search(words)):
+        kind, opening = ReplyFiltered, "stopped the reply by its content filter"
+    elif not filtered and prompt_is_too_long(status, codes, words):
+        kind, opening = PromptTooLong, "says that the prompt does not fit the model's context"
     said = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
     if said:
@@ -232,6 +249,9 @@ def codes_of(data: Any) -> frozenset[str]:
         return frozenset()
     # Azure's inference says in a completion, with the status of an error, that its filter stopped it.
     choices = error.get("choices")
+    stopped = isinstance(choices, list) and any(
+        isinstance(one, Mapping) and "finish_reason" in one for one in choices
+    )
     further = (
         error.get("innererror"),
         error.get("metadata"),
@@ -240,6 +260,7 @@ def codes_of(data: Any) -> frozenset[str]:
     levels = [error, *(level for level in further if isinstance(level, Mapping))]
     names = ("code", "type", "error_type", "finish_reason")
     found = {value for level in levels for name in names if isinstance(value := level.get(name), str)}
+    found |= {_REPLY_IN_ERROR} if stopped else set()
     for detail in google_details(error):
         found.add(str(detail.get("reason", "")))
         for violation in detail.get("violations") or ():

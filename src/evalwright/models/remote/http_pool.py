@@ -2,20 +2,28 @@
 
 aiohttp's session is passed by: what it adds is not wanted here (redirects, cookies, GETs that are sent again uncounted), and it
 takes twice the processor time of the rest of a request's way (docs/speed.md).
+
+HTTP/1.1 names no request in its replies: a second reply to one would be taken for the next one's. So a connection is used again only
+after it has been silent for a while, with nothing unread in the system either, and never after a reply that was early or malformed. A server
+that once sent what no request asked for gets a connection for each request from then on, and what was under way on others is not believed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import logging
+import select
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
-from weakref import WeakSet
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
+from evalwright.core.errors import ConnectionFailed
 from evalwright.models.timeouts import Timeouts
 
 IDLE_SECONDS = 15.0
@@ -24,28 +32,100 @@ LARGEST_HEADER = 64 * 1024
 """Bytes of one header of a reply."""
 _ADDRESS_SECONDS = 300
 _BUFFERED = 2**16
+_SILENT_SECONDS = 0.005
+"""A connection rests so long after a reply: a second one mostly follows at once, or when a busy server goes on."""
+_FIRST_SILENT_SECONDS = 0.1
+"""The rest before a host's connections are used again for the first time, which shows what kind of server it is."""
+
+log = logging.getLogger(__name__)
+
+
+class _Protocol(ResponseHandler):
+    """aiohttp's reader of replies, which notices what comes while no request waits for anything."""
+
+    def __init__(self, pool: Pool, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._pool = pool
+        self.is_waiting = False
+        self.idle_since: float | None = None
+
+    def data_received(self, data: bytes) -> None:
+        if not self.is_waiting and self.idle_since is not None:
+            self._pool.distrust()
+            self.force_close()
+        super().data_received(data)
+
+    def is_clean(self) -> bool:
+        """Whether nothing has come that no request asked for, neither here nor in the system's buffer."""
+        if self.transport is None or self.transport.is_closing() or self.should_close:
+            return False
+        sock = self.transport.get_extra_info("socket")
+        if sock is None:
+            return True
+        readable = select.poll()
+        readable.register(sock.fileno(), select.POLLIN | select.POLLHUP)
+        return not readable.poll(0)
 
 
 class Opened:
-    """A reply whose head has come. content: the body as it comes, packed or not. close: end it, wherever it is."""
+    """A reply whose head has come. content: the body as it comes, packed or not.
 
-    __slots__ = ("_connection", "content", "headers", "raw_headers", "status")
+    check: that it is this request's, once its body has come. close: end it, wherever it is; distrust: so that its connection is
+    not used again.
+    """
+
+    __slots__ = (
+        "_connection",
+        "_pool",
+        "_was_used",
+        "content",
+        "distrusted",
+        "headers",
+        "raw_headers",
+        "status",
+    )
 
     def __init__(
-        self, connection: aiohttp.connector.Connection, message: Any, content: aiohttp.StreamReader
+        self,
+        pool: Pool,
+        connection: aiohttp.connector.Connection,
+        message: Any,
+        content: aiohttp.StreamReader,
+        *,
+        was_used: bool,
+        is_early: bool,
     ) -> None:
+        self._pool = pool
         self._connection = connection
+        self._was_used = was_used
+        self.distrusted = is_early
         self.content = content
         self.status: int = message.code
         self.headers: Mapping[str, str] = message.headers
         self.raw_headers: tuple[tuple[bytes, bytes], ...] = message.raw_headers
 
+    def check(self) -> None:
+        """Raise ConnectionFailed where this may be the second reply to the request before."""
+        if self._was_used and self._pool.distrusts:
+            self.distrusted = True
+            raise ConnectionFailed(
+                f"{self._pool.where} sent a reply that no request asked for, so another on a connection that was used before is not "
+                "believed."
+            )
+
     def close(self) -> None:
-        """Keep the connection where the body has been read to its end, else end it."""
-        if self.content.is_eof():
-            self._connection.release()
-        else:
+        """Keep the connection where the body has been read to its end and nothing follows it, else end it."""
+        protocol: Any = self._connection.protocol
+        if protocol is None:
+            return
+        if self.content.is_eof() and protocol._buffer:
+            self._pool.distrust()
+        if self.distrusted or self._pool.distrusts or not self.content.is_eof():
             self._connection.close()
+            return
+        protocol.is_waiting = False
+        protocol.idle_since = self._pool.now()
+        self._connection.release()
 
 
 class Pool:
@@ -67,7 +147,49 @@ class Pool:
         )
         self._whole_urls = proxy is not None and where.scheme == "http"
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
-        self._used: WeakSet[Any] = WeakSet()
+        self._connector._factory = functools.partial(_Protocol, self, loop)  # type: ignore[assignment]
+        self.where = where.host_port_subcomponent or ""
+        self.now = loop.time
+        self.distrusts = False
+        """Whether the host has sent what no request asked for."""
+        self._trusted_from: float | None = None
+
+    def distrust(self) -> None:
+        """Use no connection twice from now on."""
+        if not self.distrusts:
+            self.distrusts = True
+            log.warning(
+                "%s sent more than one reply to a request. Each request gets a connection of its own from now on.",
+                self.where,
+            )
+
+    async def _may_be_used_again(self, connection: aiohttp.connector.Connection) -> bool:
+        """Whether a connection that was used stays silent until then; else it is ended."""
+        silent = False
+        try:
+            silent = await self._stays_silent(connection.protocol)
+        finally:
+            if not silent:
+                connection.close()
+        return silent
+
+    async def _stays_silent(self, protocol: Any) -> bool:
+        """Whether nothing comes on a connection that was used, until it may be used again."""
+        if not self.distrusts and protocol.is_clean():
+            await asyncio.sleep(self._rest(protocol.idle_since or 0.0))
+            if not self.distrusts and protocol.is_clean():
+                return True
+        for _ in range(2):
+            await asyncio.sleep(
+                0
+            )  # The loop reads what there is, and the protocol sees whether it is more than an end.
+        return False
+
+    def _rest(self, idle_since: float) -> float:
+        """Seconds for which a connection is still to be watched before it is used again."""
+        if self._trusted_from is None:
+            self._trusted_from = idle_since + _FIRST_SILENT_SECONDS
+        return max(0.0, max(self._trusted_from, idle_since + _SILENT_SECONDS) - self.now())
 
     async def open(self, method: str, url: URL, headers: bytes, body: bytes | None) -> Opened:
         """Send a request and wait for the reply's head. headers: as they are sent, each with its line's end."""
@@ -77,10 +199,9 @@ class Pool:
             except TimeoutError as error:
                 raise aiohttp.ConnectionTimeoutError from error
             protocol: Any = connection.protocol
-            if not protocol.should_close or protocol not in self._used:
+            was_used = protocol.idle_since is not None
+            if not was_used or await self._may_be_used_again(connection):
                 break
-            connection.close()  # bytes came on it that no request asked for: they would be taken for this one's reply
-        self._used.add(protocol)
         try:
             protocol.set_response_params(
                 read_until_eof=True,
@@ -89,14 +210,16 @@ class Pool:
                 max_line_size=LARGEST_HEADER,
                 max_field_size=LARGEST_HEADER,
             )
+            protocol.is_waiting = True
             protocol.transport.write(self._head(method, url, headers, body) + (body or b""))
             message, content = await protocol.read()
+            is_early = protocol.transport is not None and protocol.transport.get_write_buffer_size() > 0
             while 100 <= message.code < 200 and message.code != 101:
                 message, content = await protocol.read()
         except BaseException:
             connection.close()
             raise
-        return Opened(connection, message, content)
+        return Opened(self, connection, message, content, was_used=was_used, is_early=is_early)
 
     def forget_addresses(self) -> None:
         """The host may have moved: look its name up again."""

@@ -228,8 +228,10 @@ class LiteLLMModel(RemoteModel):
         codes = (
             {str(body[name]) for name in ("code", "type") if body.get(name)}
             if isinstance(body, Mapping)
-            else ()
+            else set()
         )
+        if kind == "ContextWindowExceededError":
+            codes.add("context_length_exceeded")
         return error_for(
             where, status if isinstance(status, int) and 400 <= status < 600 else 500, words, codes=frozenset(codes),
             key_source=self._settings.key_source, rate_limits=parse_rate_limits(headers),

@@ -1,4 +1,4 @@
-"""A leaderboard: ranks, scores with intervals, n, failures, date, and what a reader must know; as a page with every model's run below."""
+"""A leaderboard: ranks, scores with intervals, n, what is missing or unsure, date, and what a reader must know; as a page with every model's run below."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
 from evalwright.analysis.ratings import Ratings
+from evalwright.core.outcomes import CUT, EMPTY, FILTERED, REFUSED, TOO_LONG, TOOL_CALL, UNFINISHED
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -24,6 +25,20 @@ MOST_SLICE_ROWS = 3000
 """Rows of slices on a whole page; past that each table shows its largest slices only, and under LEAST_SLICES none."""
 
 LEAST_SLICES = 5
+
+PROVISIONAL_MARK = " *"
+"""Beside a model of which more than 5% of the answers are missing; a note says so."""
+
+FAULT_TITLES: Mapping[str, str] = {
+    CUT: "Cut",
+    EMPTY: "Empty",
+    REFUSED: "Refused",
+    FILTERED: "Filtered",
+    TOO_LONG: "Too long",
+    UNFINISHED: "Unfinished",
+    TOOL_CALL: "Tool call",
+}
+"""Columns of what models did in place of an answer; one that no model has is not shown."""
 
 
 def board_document(
@@ -76,9 +91,10 @@ def board_labels(board: Board) -> list[str]:
 
 
 def coverage(row: BoardRow) -> str:
-    """Scored items, with the number of all items where some are not scored: "39 of 40"."""
+    """Scored items, with the number of all items where some are not scored or were not asked: "39 of 40", "40 (20 not asked)"."""
     n = numbers.count(row.n)
-    return n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
+    text = n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
+    return f"{text} ({numbers.count(row.n_not_asked)} not asked)" if row.n_not_asked else text
 
 
 def score_note(column: ScoreColumn) -> str:
@@ -105,6 +121,8 @@ def _simultaneous(board: Board) -> bool:
 def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool) -> doc.Table:
     scores = score_columns(board)
     first, *others = scores
+    faults = [outcome for outcome in FAULT_TITLES if any(row.faults.get(outcome) for row in board.rows)]
+    any_unsure = any(row.n_unsure for row in board.rows)
     axis = axis_of([estimate for estimate in first.estimates if estimate], first.unit)
     columns = [
         doc.Column("Rank", right=True, key=True, ascending=True),
@@ -114,7 +132,9 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
         doc.Column("Simultaneous", under=True),
         *(_column(column, moves=len(others) > len(HALLUCINATION_COLUMNS)) for column in others),
         doc.Column("Items", right=True),
-        doc.Column("Failed", right=True),
+        doc.Column("Missing", right=True),
+        doc.Column("Unsure", right=True),
+        *(doc.Column(FAULT_TITLES[outcome], "the model's own fault", right=True) for outcome in faults),
         doc.Column("Cost", right=True),
         doc.Column("Hardware", folds=True),
         doc.Column("Date"),
@@ -130,12 +150,20 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
         rows.append(
             (
                 _rank(row, total),
-                doc.Cell(labels[i], "strong", name=True, link=link, note=note),
+                doc.Cell(
+                    f"{labels[i]}{PROVISIONAL_MARK if row.provisional else ''}",
+                    "strong",
+                    name=True,
+                    link=link,
+                    note=note,
+                ),
                 row.letters if tied else "",
                 *([_score(first, i), together]),
                 *(_score(column, i) for column in others),
                 doc.Cell(coverage(row), sort=row.n),
-                missing_cell(row.n_missing, row.unscored),
+                missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
+                numbers.count(row.n_unsure) if any_unsure else "",
+                *(numbers.count(row.faults.get(outcome, 0)) for outcome in faults),
                 cost,
                 doc.Cell(row.hardware, name=True),
                 row.date,
@@ -153,7 +181,7 @@ def _ratings(found: Ratings) -> doc.Table:
         doc.Column("Rating", axis=axis, ticks=True),
         doc.Column("Won", "share of comparisons, %", right=True),
         doc.Column("Items", right=True),
-        doc.Column("Unscored", right=True),
+        doc.Column("Missing", right=True),
     ]
     rows: list[Sequence[doc.Content]] = [
         (

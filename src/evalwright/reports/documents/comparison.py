@@ -17,6 +17,9 @@ from evalwright.reports.text import shorten
 from evalwright.runs.slices import SliceComparison
 from evalwright.statistics import Estimate, MacroDifference
 
+PROVISIONAL = "provisional"
+"""What stands beside a difference that rests on too few of the answers."""
+
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""
 
@@ -41,6 +44,7 @@ def comparison_document(
     if comparison.differences:
         blocks += [doc.Heading("Other differences between the runs"), *map(doc.Note, comparison.differences)]
     blocks += gain_blocks(comparison.context_gains)
+    blocks += [doc.Note(caveat, "warn") for caveat in comparison.caveats]
     blocks.append(doc.Conclusion(comparison.conclusion))
     title = "Comparison, paired by item" if paired else "Comparison, not all tasks paired by item"
     return doc.Document(title, [*blocks, *(block for gate in gates for block in gate_blocks(gate))])
@@ -166,7 +170,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     return (
         f"{task.task} ({task.metric}{less(task)})",
         *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
-        doc.Cell(difference, "strong" if significant else ""),
+        doc.Cell(difference, "strong" if significant else "", note=PROVISIONAL if task.provisional else ""),
         numbers.p_value(result.p_value),
         result.test if paired else f"unpaired: {result.test}",
         least,
@@ -184,7 +188,11 @@ def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
     for names, text in said_once((task.task, text) for task in tasks for text in _remarks_on(task)):
         yield doc.Note(f"{names}: {text}", "warn")
     if any(task.paired and task.paired.n_missing for task in tasks):
-        yield doc.Note("Intervals and p hold whatever the unscored items would have scored.", "quiet")
+        worst = any(task.result.missing_policy == "worst-case" for task in tasks)
+        text = "Missing answers are left out: differences are those of the items that both runs have a score for."
+        if worst:
+            text = "Intervals and p hold whatever the missing answers would have scored."
+        yield doc.Note(text, "quiet")
 
 
 def _remarks_on(task: TaskComparison) -> Iterator[str]:
@@ -278,6 +286,7 @@ def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) 
     if comparison.differences:
         blocks.append(doc.Heading(f"Other differences from {comparison.runs[base or 0]}"))
         blocks += _differing(comparison)
+    blocks += [doc.Note(caveat, "warn") for caveat in comparison.caveats]
     blocks.append(doc.Conclusion(comparison.conclusion))
     blocks += [block for gate in gates for block in gate_blocks(gate)]
     return doc.Document(f"Comparison of {count}, {against}, paired by item", blocks)
@@ -295,14 +304,10 @@ def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
 
 
 def _how(tables: Sequence[PairTable]) -> doc.Note:
-    """How the differences were corrected, and what may look like a contradiction."""
+    """How the differences were corrected."""
     text = f"Intervals of differences and adjusted p: {tables[0].correction}."
-    pairs = [pair for table in tables for pair in table.pairs]
-    if any(pair.p_adjusted < 0.05 and pair.verdict == "no difference seen" for pair in pairs):
-        text += (
-            " The adjusted p is computed stepwise from pair to pair, which is not possible for intervals: it may be under 0.05 although "
-            "the interval contains 0. The conclusion is based on the intervals."
-        )
+    if len(tables[0].pairs) > 1 and not tables[0].slice:
+        text += " Each interval has the level at which its pair was tested, so it agrees with the verdict."
     left = sum(max(0, len(table.pairs) - MOST_PAIRS) for table in tables)
     if left:
         text += f" {numbers.counted(left, 'more pair')} {numbers.plural(left, 'is', 'are')} in the JSON form."
@@ -356,7 +361,11 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                 (
                     table.slice,
                     f"{a + 1} - {b + 1}",
-                    doc.Cell(difference, "strong" if pair.verdict in ("better", "worse") else ""),
+                    doc.Cell(
+                        difference,
+                        "strong" if pair.verdict in ("better", "worse") else "",
+                        note=PROVISIONAL if pair.provisional else "",
+                    ),
                     numbers.p_value(pair.p_adjusted),
                     visible(pair.visible, table.bounded),
                     numbers.items(pair.n, pair.n_missing)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from evalwright.analysis.power.forecasts import (
     Amount,
     Forecast,
+    JudgeForecast,
     ModelForecast,
     PartsForecast,
     TaskForecast,
@@ -35,7 +36,7 @@ def plan_document(forecast: Forecast) -> doc.Document:
                 f"Smallest detectable difference of the average over all tasks, same items: {seen} points"
             )
         )
-    blocks += _requests(forecast.models)
+    blocks += _requests(forecast)
     blocks += [doc.Notes(forecast.notes)] if forecast.notes else []
     blocks += [doc.Note(f"To run it: {forecast.command}"), doc.Conclusion(forecast.conclusion)]
     return doc.Document(f"Plan ({aim}); {source}", blocks)
@@ -123,7 +124,7 @@ def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
     wanted = _points(forecast.difference, task.bounded)
     one = next((one for one in task.designs if one.cheapest), None)
     if one is None:
-        return f"No number of items or repeats detects a difference of {wanted}: as many items without a score as these runs have could hide it."
+        return f"No number of items or repeats that can be planned detects a difference of {wanted}."
     more = (
         ""
         if one.items <= task.n_total
@@ -171,14 +172,29 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
         yield "repeats needed to make up for too few items", text, needed.basis
 
 
-def _requests(models: Mapping[str, ModelForecast]) -> Iterator[doc.Block]:
+def _requests(forecast: Forecast) -> Iterator[doc.Block]:
+    models = forecast.models
     titles = ("Requests", "Input tokens", "Output tokens", "Cost", "Time")
     columns = (doc.Column("Model", folds=True, key=True), *map(doc.Column, titles))
     yield doc.Heading("What a run costs")
     rows: list[Sequence[doc.Content]] = [
         (doc.Cell(name, name=True), *_cells(usage)) for name, usage in models.items()
     ]
+    rows += [
+        (
+            doc.Cell(judge.model or "(not named)", name=True, note=f"role {judge.role}, unsure answers only"),
+            amount(judge.requests, lambda x: numbers.count(round(x))),
+            "",
+            "",
+            _cost(judge.money),
+            "",
+        )
+        for judge in forecast.judges
+    ]
     yield doc.Table(columns, rows, "What a run costs")
+    for judge in forecast.judges:
+        text = f"{judge.role}: requests: {judge.requests.basis}; cost: {judge.money.basis}."
+        yield doc.Note(text, "quiet")
     for name, usage in models.items():
         basis = (
             ("input tokens", usage.input_tokens),
@@ -193,14 +209,18 @@ def _cells(usage: ModelForecast) -> tuple[str, ...]:
     def tokens(x: float) -> str:
         return numbers.tokens(round(x))
 
-    free = usage.money.value == 0 and not usage.money.high
     return (
         amount(usage.requests, lambda x: numbers.count(round(x))),
         amount(usage.input_tokens, tokens),
         amount(usage.output_tokens, tokens),
-        "none" if free else amount(usage.money, numbers.money),
+        _cost(usage.money),
         amount(usage.seconds, numbers.duration),
     )
+
+
+def _cost(money: Amount) -> str:
+    free = money.value == 0 and not money.high
+    return "none" if free else amount(money, numbers.money)
 
 
 # -- the conclusion -------------------------------------------------------------------------------------------------------
@@ -216,8 +236,21 @@ def worded_plan(forecast: Forecast) -> Forecast:
         text.append(
             f"The average over the {len(forecast.tasks)} tasks can detect differences of {_points(overall.value, True)} or more."
         )
-    said = " ".join([*text, *(_model(*pair) for pair in forecast.models.items())])
-    return replace(forecast, conclusion=said)
+    text += [_model(*pair) for pair in forecast.models.items()]
+    text += [_judge(judge) for judge in forecast.judges]
+    return replace(forecast, conclusion=" ".join(text))
+
+
+def _judge(judge: JudgeForecast) -> str:
+    """What reading the unsure answers takes."""
+    name = judge.model or f"the role '{judge.role}'"
+    requests = amount(judge.requests, lambda x: numbers.count(round(x)))
+    return f"{name}, for unsure answers only: {requests} requests, cost: {_known_or_why(judge.money, _cost(judge.money))}."
+
+
+def _known_or_why(found: Amount, text: str) -> str:
+    """The amount, or that it is unknown and why."""
+    return f"{text} ({found.basis})" if text == UNKNOWN and found.basis else text
 
 
 def _points(value: float, bounded: bool) -> str:
@@ -249,7 +282,8 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
 
 
 def _model(name: str, usage: ModelForecast) -> str:
-    requests, into, out, cost, time = _cells(usage)
+    parts = usage.requests, usage.input_tokens, usage.output_tokens, usage.money, usage.seconds
+    requests, into, out, cost, time = map(_known_or_why, parts, _cells(usage))
     return (
         f"{name}: {requests} requests, {into} input tokens, {out} output tokens, cost: {cost}, time: {time}."
     )

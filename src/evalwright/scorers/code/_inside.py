@@ -17,25 +17,73 @@ import datetime
 import decimal
 import fractions
 import importlib
+import importlib.util
 import json
 import operator
 import os
 import struct
+import symtable
 import sys
 import threading
 import traceback
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 MOST = 16 << 20
 """Bytes in a frame."""
+COMMON_MODULES = (
+    "math",
+    "collections",
+    "itertools",
+    "functools",
+    "copy",
+    "decimal",
+    "fractions",
+    "datetime",
+    "statistics",
+    "typing",
+)
+"""What these export, tests may use without importing it, because programs commonly do; they get Python's own."""
+LIBRARY_NAMES = frozenset(
+    (
+        "np",
+        "numpy",
+        "pd",
+        "pandas",
+        "plt",
+        "matplotlib",
+        "scipy",
+        "sklearn",
+        "sympy",
+        "nx",
+        "networkx",
+        "torch",
+        "tf",
+        "pytest",
+    )
+)
+"""Libraries by the names that tests use for them: never what a program has under that name."""
 _HEADER = struct.Struct("!cI")
 _INLINE = 1 << 63
 _PLAIN = (bool, str, float, type(None))
 _UNSET = object()
 
 Items = list[Any]
+
+
+def _exported_names() -> dict[str, str]:
+    """The names that the common modules export, with the first module that has each."""
+    modules: dict[str, str] = {}
+    for module in COMMON_MODULES:
+        loaded = importlib.import_module(module)
+        names = getattr(loaded, "__all__", None) or [name for name in vars(loaded) if name[0] != "_"]
+        for name in names:
+            modules.setdefault(name, module)
+    return modules
+
+
+EXPORTED = _exported_names()
 
 
 class Ended(BaseException):
@@ -204,6 +252,7 @@ class Peer:
     def __init__(self, source: int, sink: int, operations: dict[str, Callable[..., Any]]) -> None:
         self._source, self._sink = source, sink
         self._operations = operations
+        self._serves_tests = "get" not in operations
         self._exported: Items = []
         self._numbers: dict[int, int] = {}
         self._remotes: dict[int, Remote] = {}
@@ -212,7 +261,7 @@ class Peer:
 
     def export(self, one: Any) -> int:
         """The number by which the other side names an object that stays here."""
-        if "get" not in self._operations and not callable(one) and not hasattr(type(one), "__next__"):
+        if self._serves_tests and not callable(one) and not hasattr(type(one), "__next__"):
             raise Untransportable(
                 f"the tests hand over an object of the type '{type(one).__name__}', which cannot be sent to the program"
             )
@@ -249,6 +298,9 @@ class Peer:
             before = message["nodes"]
             objects = self._decoded(before, [])
             values = self._value(message["with"], objects, before)
+            if self._serves_tests and id(values[0]) not in self._numbers:
+                # With `type` alone a program could make a class here whose objects equal everything.
+                raise TypeError("an object that was never handed over")
         except Exception as broken:
             raise self._ended(f"the program sent what is no request ({type(broken).__name__})") from None
         try:
@@ -400,13 +452,18 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     peer = Peer(source, sink, {name: OPERATIONS[name] for name in GIVEN})
     label, why = "passed", ""
     try:
-        tree = ast.parse(job["tests"])
+        code = compile(job["tests"], "tests", "exec")
+        wanted = names_of_the_program(job["tests"], job["entry_point"])
+        if problem := missing_import(job["tests"]):
+            raise Untestable(problem)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         label, why = "untestable", f"its tests are not Python: {error}"
+    except Untestable as error:
+        label, why = "untestable", str(error)
     else:
         try:
-            names = _namespace(peer, tree, job["before"], job["entry_point"])
-            exec(compile(tree, "tests", "exec"), names)
+            names = _namespace(peer, wanted, job["before"], job["entry_point"])
+            exec(code, names)
         except Untransportable as error:
             label, why = "untestable", str(error)
         except SystemExit as error:
@@ -421,30 +478,142 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     write_frame(sink, b"v", json.dumps({"label": label, "why": why[:300]}).encode())
 
 
-def _namespace(peer: Peer, tests: ast.AST, before: str, entry_point: str) -> dict[str, Any]:
+def _namespace(peer: Peer, wanted: WantedNames, before: str, entry_point: str) -> dict[str, Any]:
     """What tests see: where the entry point is known, their own `before`; of the program, what they name and have not themselves."""
     available = set(peer.request("load"))
     names = _module()
-    wanted, theirs = {entry_point, *_read(tests)}, {entry_point}
+    of_program, of_python, unwritten = wanted.of_program, wanted.of_python, {entry_point}
     for text in (before, before + "\n    pass\n") if entry_point else ():
         try:
             tree = ast.parse(text)
             exec(compile(tree, "before", "exec"), names)
         except Exception:
             continue
-        wanted |= _read(tree)
-        theirs |= {_unwritten(node) for node in tree.body}
+        further = names_of_the_program(text, entry_point)
+        unwritten |= {_unwritten(node) for node in tree.body}
+        of_program, of_python = of_program | further.of_program, of_python | further.of_python
         break
-    known = set(vars(builtins))
-    if not (wanted & available) - known:
-        known = set()
-    for name in (wanted & available) - (known - {entry_point}):
-        if name in theirs or name not in names:
-            value = peer.request("global", name)
-            kind = value._kind if isinstance(value, Remote) else ""
-            is_library = kind == "module" and name in sys.stdlib_module_names
-            names[name] = importlib.import_module(name) if is_library else value
+    for name in (of_program | unwritten) & available:
+        if name in unwritten or name not in names:
+            names[name] = peer.request("global", name)
+    for name in (of_python & available) - unwritten - set(names):
+        claimed = peer.request("global", name)
+        is_module = isinstance(claimed, Remote) and claimed._kind == "module"
+        names[name] = _object_of_python(name, is_module)
     return names
+
+
+class Untestable(Exception):
+    """Tests that cannot tell a right program from a wrong one, here."""
+
+
+class WantedNames(NamedTuple):
+    """The global names that tests read and do not define.
+
+    of_program: what they test. of_python: what they may have of a program's imports; it is Python's own, whatever the
+    program has under that name.
+    """
+
+    of_program: set[str]
+    of_python: set[str]
+
+
+def names_of_the_program(source: str, entry_point: str) -> WantedNames:
+    """Which names of `source` the program gives and which Python: decided by the tests alone, never by what a program defines.
+
+    A name that Python or a library has is the program's where it is the entry point or, without one, where an assertion calls
+    nothing else; a built-in one only where nothing else could be. Raises Untestable where that leaves several.
+    """
+    tree = ast.parse(source)
+    read, assigned, defined = _global_names(source)
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    bases = {node.value.id for node in attributes if isinstance(node.value, ast.Name)}
+    of_python = {name for name in read if _is_of_python(name, name in bases)} - {entry_point}
+    of_program = read - defined - of_python
+    if not entry_point:
+        candidates = of_program - assigned
+        possible = (of_python & _called(tree)) - bases - assigned - LIBRARY_NAMES
+        if candidates:
+            possible -= set(vars(builtins))
+        tested = _called_alone(tree, possible | candidates) & possible
+        if not candidates and not tested:
+            tested = possible
+            if len(possible) > 1:
+                raise Untestable(
+                    f"they call {', '.join(sorted(possible))}, all of which Python has itself: say which is the program's (entry_point)"
+                )
+        of_program |= tested
+        of_python -= tested
+    libraries = {name for name in of_python if name not in vars(builtins) and not name.startswith("__")}
+    return WantedNames(of_program, libraries - defined - assigned - LIBRARY_NAMES)
+
+
+def _called(tree: ast.AST) -> set[str]:
+    """The names that are called."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+def _called_alone(tree: ast.AST, names: set[str]) -> set[str]:
+    """Which of `names` an assertion calls without calling another of them: what it tests, and not what it tests with."""
+    alone = set()
+    for node in ast.walk(tree):
+        method = node.func if isinstance(node, ast.Call) else None
+        is_assertion = isinstance(method, ast.Attribute) and method.attr.startswith("assert")
+        if isinstance(node, ast.Assert) or is_assertion:
+            called = _called(node) & names
+            if len(called) == 1:
+                alone |= called
+    return alone
+
+
+def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
+    """The global names that code reads, those that it assigns, and of these the ones it defines or imports."""
+    top = symtable.symtable(source, "tests", "exec")
+    read, assigned, defined = set(), set(), set()
+    tables = [top]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            if table is not top and not symbol.is_global():
+                continue
+            name = symbol.get_name()
+            is_defined = symbol.is_imported() or symbol.is_namespace()
+            if symbol.is_referenced():
+                read.add(name)
+            if symbol.is_assigned() or is_defined:
+                assigned.add(name)
+            if is_defined:
+                defined.add(name)
+    return read, assigned, defined
+
+
+def _is_of_python(name: str, is_base: bool) -> bool:
+    """Whether a name that tests read is Python's or a library's. is_base: whether they read attributes of it."""
+    if name in vars(builtins) or name.startswith("__") or name in LIBRARY_NAMES:
+        return True
+    return name in EXPORTED or (is_base and name in sys.stdlib_module_names)
+
+
+def _object_of_python(name: str, is_module: bool) -> object:
+    """What Python itself has under a name: a module, or what one of the common modules exports."""
+    if name in EXPORTED and not is_module:
+        return getattr(importlib.import_module(EXPORTED[name]), name)
+    return importlib.import_module(name) if name in sys.stdlib_module_names else None
+
+
+def missing_import(source: str) -> str:
+    """Why tests cannot be run here, where they import what is not there, at their top and not for a trial; else ""."""
+    for node in ast.parse(source).body:
+        modules = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        for module in modules:
+            package = str(module).partition(".")[0]
+            if package not in sys.modules and importlib.util.find_spec(package) is None:
+                return f"they import '{package}', which is not in the sandbox"
+    return ""
 
 
 def _unwritten(node: ast.AST) -> str:
@@ -455,10 +624,6 @@ def _unwritten(node: ast.AST) -> str:
             node.name if all(isinstance(step, ast.Pass | ast.Raise | ast.Constant) for step in steps) else ""
         )
     return node.name if isinstance(node, ast.ClassDef) else ""
-
-
-def _read(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _run_script(job: dict[str, Any]) -> int:

@@ -4,7 +4,8 @@ It first takes on what it can of its own: name spaces (mounts, network, IPC, hos
 every required layer in a child, and says on its control socket which it has, or what is missing. For each message there, with the descriptors of a
 standard input, output, error and a line to who asked, it forks a keeper, which forks the process to be shut in (the first of a process name space
 where there can be one), ends it when that line is closed, and tells its exit status on it. The process cannot
-- open any file but those of Python's own library, for reading, nor change, make or remove one (Landlock, and the filter of system calls);
+- open any file but those of Python's standard library and the system's shared libraries, for reading, nor change, make or remove one
+  (Landlock, and the filter of system calls);
 - make any system call but those in `syscalls.toml`: no socket, process, program, signal to others, tracing, mount, new kind of call (seccomp);
 - act as the person who started it: it has another user id (started by root) or a user name space, and no capability;
 - use more memory, processor time, open files or threads than it was given, nor write a file (resource limits).
@@ -24,10 +25,11 @@ import signal
 import socket
 import struct
 import sys
+import sysconfig
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 if sys.platform != "linux":
     raise SystemExit("only on Linux")
@@ -44,8 +46,10 @@ _MOUNT_ONLY_READ = 1 | 2 | 4
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 _PIVOT_ROOT, _CAPSET = {"x86_64": (155, 126), "aarch64": (41, 91)}.get(platform.machine(), (-1, -1))
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _MOUNT_SETATTR = 444, 445, 446, 442
-_LANDLOCK_READ = 1 << 2 | 1 << 3
-"""Landlock's rights to read a file and to list a folder."""
+_LANDLOCK_READ_FILE, _LANDLOCK_LIST_FOLDER = 1 << 2, 1 << 3
+_ZONES = "/usr/share/zoneinfo"
+_INSTALLED = ("site-packages", "dist-packages")
+"""Folders in that of the standard library which are not of it: what somebody installed."""
 _ALLOW, _KILL, _REFUSE, _UNKNOWN = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """For each machine its column in `syscalls.toml` and the name that the kernel has for it."""
@@ -65,8 +69,13 @@ def main() -> None:
     try:
         inside, filters, library = _inside(), _filter(), _library()
         layers = _own_spaces(library)
+        rules = _landlock_rules(_readable(library))
         limits = {"seconds": 10, "megabytes": 1024}
-        if problem := _probe(lambda: _shut_in(limits, library, filters, layers)):
+
+        def shut_in() -> None:
+            _shut_in(limits, library, rules, filters, layers)
+
+        if problem := _probe(shut_in):
             raise OSError(problem)
     except Exception as error:
         control.send(json.dumps({"missing": str(error)}).encode())
@@ -80,16 +89,45 @@ def main() -> None:
         limits.update(json.loads(said))
         if os.fork() == 0:
             control.close()
-            _keep(passed, nothing, layers, lambda: _shut_in(limits, library, filters, layers), inside)
+            _keep(passed, nothing, rules, layers, shut_in, inside)
         for each in passed:
             os.close(each)
 
 
-def _library() -> list[str]:
-    """The folders of Python's own library and of the system's shared libraries."""
-    system = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/share/zoneinfo")
-    wanted = {f"{sys.base_prefix}/lib", str(Path(os.__file__).parent), *system}
-    return sorted(path for path in wanted if Path(path).is_dir())
+class _Library(NamedTuple):
+    """What may be read. standard: folders of the standard library. shared: folders of shared libraries, which may hold anything else."""
+
+    standard: list[str]
+    shared: list[str]
+
+
+def _library() -> _Library:
+    """The folders of Python's standard library and of the system's shared libraries, of which only these are read."""
+    folders = {str(Path(os.__file__).parent), sysconfig.get_path("platstdlib")}
+    triplets = (sysconfig.get_config_var("MULTIARCH"), f"{platform.machine()}-linux-gnu")
+    system = [f"{root}/{triplet}" for root in ("/usr/lib", "/lib") for triplet in triplets if triplet]
+    system += ["/usr/lib", "/usr/lib64", "/lib", "/lib64", f"{sys.base_prefix}/lib"]
+    return _Library(
+        sorted(path for path in folders if Path(path).is_dir()),
+        sorted({path for path in system if Path(path).is_dir()}),
+    )
+
+
+def _readable(library: _Library) -> list[tuple[str, int]]:
+    """Each path that may be read, with Landlock's rights to it and to what is below it."""
+    rights = dict.fromkeys(library.standard, _LANDLOCK_LIST_FOLDER)
+    for folder in library.standard:
+        for entry in os.scandir(folder):
+            if entry.name not in _INSTALLED and entry.path not in rights:
+                below = _LANDLOCK_READ_FILE | (_LANDLOCK_LIST_FOLDER if entry.is_dir() else 0)
+                rights[entry.path] = below
+    for folder in library.shared:
+        for entry in os.scandir(folder):
+            if ".so" in entry.name and entry.is_file():
+                rights[entry.path] = _LANDLOCK_READ_FILE
+    if Path(_ZONES).is_dir():
+        rights[_ZONES] = _LANDLOCK_READ_FILE | _LANDLOCK_LIST_FOLDER
+    return sorted(rights.items())
 
 
 def _inside() -> Any:
@@ -106,7 +144,7 @@ def _inside() -> Any:
     return module
 
 
-def _own_spaces(library: list[str]) -> list[str]:
+def _own_spaces(library: _Library) -> list[str]:
     """Leave the name spaces of who started this; the names of the layers that could be had."""
     user, group = os.geteuid(), os.getegid()
     layers = ["another user id" if user == 0 else "user name space"]
@@ -133,16 +171,21 @@ def _own_spaces(library: list[str]) -> list[str]:
     return [*layers, "root of its own"]
 
 
-def _own_root(library: list[str]) -> None:
-    """A root in memory that has the library's folders, read-only, and nothing else."""
+def _own_root(library: _Library) -> None:
+    """A root in memory that has the library's folders, read-only, and nothing else; what is installed in them is covered."""
     base = "/tmp"  # Any folder that is there: it is mounted over, in this name space only.
     os.umask(0o022)
-    sources = [f"/proc/self/fd/{os.open(path, os.O_PATH)}" for path in library]
+    folders = sorted({*library.standard, *library.shared, *filter(os.path.isdir, [_ZONES])})
+    sources = [f"/proc/self/fd/{os.open(path, os.O_PATH)}" for path in folders]
     _mount(None, "/", None, _PRIVATE | _RECURSIVE, None)
     _mount("tmpfs", base, "tmpfs", 2 | 4, "mode=755,size=1m")
-    for source, path in zip(sources, library, strict=True):
+    for source, path in zip(sources, folders, strict=True):
         Path(base + path).mkdir(parents=True, exist_ok=True)
         _mount(source, base + path, None, _BIND | _RECURSIVE, None)
+    for path in library.standard:
+        for name in _INSTALLED:
+            if Path(f"{base}{path}/{name}").is_dir():
+                _mount("tmpfs", f"{base}{path}/{name}", "tmpfs", 2 | 4, "mode=755,size=4k")
     attributes = struct.pack("4Q", _MOUNT_ONLY_READ, 0, 0, 0)
     folder = base.encode()
     _check(_LIBC.syscall(_MOUNT_SETATTR, -100, folder, 0x8000, attributes, len(attributes)), "mount_setattr")
@@ -186,7 +229,7 @@ def _probe(shut_in: Callable[[], None]) -> str:
 
 
 def _keep(
-    passed: list[int], nothing: int, layers: list[str], shut_in: Callable[[], None], inside: Any
+    passed: list[int], nothing: int, rules: int, layers: list[str], shut_in: Callable[[], None], inside: Any
 ) -> None:
     """Fork the process and watch it: ended when nobody waits for it any more."""
     line = passed.pop()
@@ -204,7 +247,8 @@ def _keep(
                 os.dup2(given, standard)
             os.dup2(nothing, 3)
             os.dup2(line, 4)
-            os.closerange(5, 1 << 16)
+            os.closerange(5, rules)
+            os.closerange(rules + 1, 1 << 16)
             shut_in()
             os.close(4)
         except BaseException as error:
@@ -225,8 +269,10 @@ def _keep(
     os._exit(0)
 
 
-def _shut_in(limits: dict[str, int], library: list[str], filters: bytes, layers: list[str]) -> None:
-    """Give up user, files, privileges and system calls, in this order."""
+def _shut_in(
+    limits: dict[str, int], library: _Library, rules: int, filters: bytes, layers: list[str]
+) -> None:
+    """Give up user, files, privileges and system calls, in this order. rules: Landlock's, which are closed."""
     if "another user id" in layers:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
@@ -246,7 +292,7 @@ def _shut_in(limits: dict[str, int], library: list[str], filters: bytes, layers:
         resource.setrlimit(what, (most, most))
     _check(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
-    _landlock(library)
+    _landlock(rules, library)
     _check(_LIBC.syscall(_CAPSET, struct.pack("Ii", 0x20080522, 0), struct.pack("6I", *[0] * 6)), "capset")
     _check(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's death")
     buffer = ctypes.create_string_buffer(filters, len(filters))
@@ -254,7 +300,8 @@ def _shut_in(limits: dict[str, int], library: list[str], filters: bytes, layers:
     _check(_LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0), "the filter of system calls (seccomp)")
 
 
-def _landlock(readable: list[str]) -> None:
+def _landlock_rules(readable: list[tuple[str, int]]) -> int:
+    """The descriptor of a set of rules, made once: nothing but these paths may be opened, and each only with its rights."""
     version = _LIBC.syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
         raise OSError(
@@ -264,18 +311,21 @@ def _landlock(readable: list[str]) -> None:
     words = [files, *[0b11] * ((version >= 4) + (version >= 6))]
     attributes = struct.pack(f"{len(words)}Q", *words)
     rules = _check(_LIBC.syscall(_CREATE_RULESET, attributes, len(attributes), 0), "Landlock's ruleset")
-    for path in readable:
+    for path, rights in readable:
         try:
-            folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except PermissionError:
-            raise OSError(
-                f"another user cannot read Python's library in {path}, as every program here must"
-            ) from None
-        _check(
-            _LIBC.syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", _LANDLOCK_READ, folder), 0),
-            "Landlock's rule",
-        )
-        os.close(folder)
+            opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue  # what this user cannot reach no program needs, or the trial says so
+        rule = struct.pack("=Qi", rights, opened)
+        _check(_LIBC.syscall(_ADD_RULE, rules, 1, rule, 0), "Landlock's rule")
+        os.close(opened)
+    return rules
+
+
+def _landlock(rules: int, library: _Library) -> None:
+    for path in library.standard:
+        if not os.access(path, os.X_OK):
+            raise OSError(f"another user cannot read Python's library in {path}, as every program here must")
     _check(_LIBC.syscall(_RESTRICT_SELF, rules, 0), "Landlock")
     os.close(rules)
 

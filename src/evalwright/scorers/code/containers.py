@@ -51,8 +51,10 @@ def command(kind: str, image: str, name: str, seconds: int, megabytes: int) -> l
             kind, "--silent", "exec", "--containall", "--cleanenv", "--no-home", "--no-privs", "--net", "--network", "none",
             "--memory", f"{megabytes}M", "--memory-swap", f"{megabytes}M", "--pids-limit", "64", "--cpus", "1", image, *inside,
         ]  # fmt: skip
+    # Podman would pass on the proxy of the host's environment, with its password.
+    without_proxy = ["--http-proxy=false"] if kind == "podman" else []
     return [
-        kind, "run", "--rm", "--interactive", "--pull=never", f"--name={name}", "--network=none", "--read-only", "--cap-drop=all",
+        kind, "run", *without_proxy, "--rm", "--interactive", "--pull=never", f"--name={name}", "--network=none", "--read-only", "--cap-drop=all",
         "--security-opt=no-new-privileges", "--user=65534:65534", "--ipc=private", "--pids-limit=64", f"--memory={megabytes}m",
         f"--memory-swap={megabytes}m", "--cpus=1", f"--ulimit=cpu={seconds}:{seconds}", "--ulimit=nofile=64:64", "--ulimit=core=0:0",
         "--ulimit=fsize=0:0", "--log-driver=none", "--workdir=/", "--entrypoint=python3", image, *inside[1:],

@@ -89,14 +89,20 @@ def _tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]
     if entry_point.isidentifier() and all(
         isinstance(case.get("arguments"), list) and "result" in case for case in rows
     ):
-        pairs = [(case["arguments"], case["result"]) for case in rows]
-        return (
-            f"for arguments, result in {pairs!r}:\n    assert {entry_point}(*arguments) == result, arguments\n",
-            [],
-        )
+        return cases_as_tests([(case["arguments"], case["result"]) for case in rows], entry_point), []
     raise ScoringError(
         f"The sample '{sample.id}' has cases that are neither all `input` and `output`, two texts, nor all `arguments`, a list, and "
         "`result`, with an `entry_point`."
+    )
+
+
+def cases_as_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
+    """Tests that call a function with arguments and compare what it returns with a result."""
+    # Python writes these values by names, which must not be looked for in the program.
+    head = 'import datetime\ninf, nan = float("inf"), float("nan")\n'
+    return (
+        f"{head}for arguments, result in {cases!r}:\n"
+        f"    assert {entry_point}(*arguments) == result, arguments\n"
     )
 
 

@@ -1,6 +1,7 @@
-"""What can be said for certain of a claim and some passages: that a quote was never written, or that the claim stands there.
+"""What can be said of a claim and some passages: that a quote was never written, that the claim stands there, or likely follows.
 
-Whether a passage means what a claim says in other words is for a judge (`grounding-judged`). Nothing in either is followed or run.
+Whether a passage means what a claim says in other words is for a judge (`grounding-judged`); without one, the share of its words that
+the passages have is the best reading. Nothing in either is followed or run.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ _QUOTE_SIGNS = dict.fromkeys(map(ord, "“”„‟«»″＂❝❞「」『』�
     map(ord, "‘’‚‛ʼ＇"), "'"
 )
 _QUOTES = re.compile(r"\"([^\"\n]{2,800})\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){3,400})'(?!\w)")
+_CONTENT_LETTERS = 4
+_STEM_LETTERS = 5
+LIKELY_SHARE = 0.6
+"""A claim with so large a share of its longer words in the passages likely follows from them."""
 _ELLIPSIS = re.compile(r"\.\s?\.\s?\.|…|\[[^\]\n]{0,60}\]")
 
 
@@ -49,6 +54,21 @@ def stands_in(claim: str, texts: Sequence[str]) -> bool:
     """Whether one of the texts has the claim word by word."""
     wanted = words(claim)
     return bool(wanted.strip()) and any(wanted in words(text) for text in texts)
+
+
+def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
+    """Why a claim likely does not follow from some texts, "" where it likely does.
+
+    It does where the texts have its numbers and names, and most of its longer words, by their beginnings; the question's are taken
+    for known.
+    """
+    if details := unknown_details(claim, (*texts, question)):
+        return f"{' and '.join(details[:3])} is likely not there"
+    known = {token[:_STEM_LETTERS] for text in (*texts, question) for token in words(text).split()}
+    wanted = {token[:_STEM_LETTERS] for token in words(claim).split() if len(token) >= _CONTENT_LETTERS}
+    if wanted and len(wanted & known) < LIKELY_SHARE * len(wanted):
+        return "most of its words are not there"
+    return ""
 
 
 def unknown_details(claim: str, texts: Iterable[str]) -> list[str]:

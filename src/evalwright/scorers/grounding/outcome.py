@@ -2,7 +2,7 @@
 
 An answer is judged with its citations taken out, so that "passage 2 says 63" is not read as 2. Where the passages do not answer
 (`metadata["answerable"]` is false), saying so is right, and giving an answer is wrong whatever it is. What rules cannot tell (the
-answer's worth, or whether it gives one beside "the passages do not say") is unsure.
+answer's worth, or whether it gives one beside "the passages do not say") has the likelier reading, and is unsure.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import without_citations
 from evalwright.scorers.grounding.claims import Claim, claims_of
-from evalwright.scorers.grounding.evidence import words
+from evalwright.scorers.grounding.evidence import unknown_details, words
 from evalwright.scorers.outcome import EMPTY, REFUSED, UNCLOSED, outcome_of
 from evalwright.scorers.short_answer import short_answer
+from evalwright.scorers.stress.phrases import first_of, lowered, phrases_for
 from evalwright.scorers.text.declining import NO_INFORMATION, declines, declining_clause
 
 ANSWERED_RIGHT, ANSWERED_WRONG, UNSUPPORTED = "answered-right", "answered-wrong", "unsupported"
@@ -36,6 +38,9 @@ RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
 PHRASE = 6
 """A claim of so many words or fewer is a phrase: an answer that means something only with its question."""
+LAST_PHRASE = 3
+"""A last clause of so many words or fewer with a name or number in it is an answer: "Not in the passages, 63"."""
+_LAST_CLAUSE = re.compile(r"[,;:，、]\s*")
 _BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
 _FIRST = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
 _TURN = re.compile(r"\b(?:but|however|although|though|yet|nevertheless|still)\b", re.IGNORECASE)
@@ -114,11 +119,23 @@ def _where_not(sample: Sample, text: str, claims: Sequence[Claim], refusal: str)
     phrases = [claim for claim in claims if claim.words <= PHRASE and not declining_clause(claim.text)]
     if any(_names(claim.text) for claim in phrases):
         return Given(ANSWERED_WRONG, "gives an answer, and there is none")
-    english = (sample.metadata.get("language") or "en") == "en" and text.isascii()
-    if english and not _NEGATION.search(text.casefold()) and declining_clause(text) is None:
+    languages, _ = phrases_for(str(sample.metadata.get("language") or ""), sample.input, text)
+    low = lowered(text)
+    clause = declining_clause(text)
+    unknown = first_of(languages, "unknown", low)
+    negated = _NEGATION.search(text.casefold()) or first_of(languages, "negating", low)
+    if clause is None and unknown is None and not negated:
         return Given(ANSWERED_WRONG, "gives an answer, and there is none")
-    why = "perhaps gives an answer where there is none"
-    return Given(ANSWERED_WRONG, why, why)
+    turned = first_of(languages, "turning", low) or first_of(languages, "doubting", low) or _TURN.search(text)
+    last = _LAST_CLAUSE.split(text.strip(" .!?。"))[-1]
+    named = clause is not None and len(last.split()) <= LAST_PHRASE and _names(last)
+    known = (sample.input, *(passage.text for passage in sample.passages))
+    added = any(unknown_details(sentence, known) for sentence in sentences(text))
+    if (clause is None and unknown is None) or turned or named or added:
+        why = "says that there is no answer, and perhaps gives one"
+        return Given(ANSWERED_WRONG, why, why)
+    why = "says that there is no answer, and more"
+    return Given(ABSTAINED_RIGHTLY, why, why)
 
 
 def _names(text: str) -> bool:

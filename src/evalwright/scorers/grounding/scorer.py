@@ -37,12 +37,12 @@ THRESHOLD = 0.5
 def grounding(sample: Sample, answer: Answer) -> Score:
     """1 where the answer is right and every claim of it is supported by what it cites, or where it rightly gives none; else 0.
 
-    Rules only, where they are certain (`support`): an answer whose claims may follow in other words is undecided.
+    Rules only (`support`): an answer whose claims may follow in other words has the likelier reading, and is unsure.
 
     Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that the answer needs), `answer_type`,
     `unit`, `tolerance` and `language`. The label is the class (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and
     "supporting" citations; "claims" that need one and "supported" ones; "precision", "recall" and "f1" where they are
-    defined and rules know them; and the class's name, 1.
+    defined; and the class's name, 1.
     """
     case = read_case(sample, answer)
     return conclude(case, {check: rule_fault(case, check) for check in checks(case)})

@@ -1,4 +1,5 @@
-"""Which citations of an answer hold: claim by claim, by rules where they are certain, and by a judge's word where one is asked.
+"""Which citations of an answer hold: claim by claim, by rules where they are certain, by a judge's word where one is asked, and else
+by the likelier reading.
 
 Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported where the passages that it
 cites, taken together, hold it. A citation is precise where its claim is supported and the passage does something for that: it
@@ -15,7 +16,12 @@ from dataclasses import dataclass
 
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.grounding.claims import Claim, claims_of, is_courtesy
-from evalwright.scorers.grounding.evidence import missing_quote, stands_in, unknown_details
+from evalwright.scorers.grounding.evidence import (
+    likely_missing,
+    missing_quote,
+    stands_in,
+    unknown_details,
+)
 from evalwright.scorers.grounding.outcome import (
     ABSTAINED_RIGHTLY,
     ANSWERED_RIGHT,
@@ -125,6 +131,17 @@ def rule_fault(case: Case, check: Check) -> str | None:
     return "" if stands_in(need.claim.text, held) else None
 
 
+def likely_fault(case: Case, check: Check) -> str:
+    """The likelier reading where `rule_fault` cannot tell: why the passages do not hold the claim, "" where they do."""
+    place, ids = check
+    need, sample = case.needs[place], case.sample
+    known = case.everything | set(ids) if _by_gold(case, need) else set(ids)
+    held = [passage.text for passage in sample.passages if passage.id in known]
+    # "Sixty-three" is there where 63 is.
+    there = need.bearing and any(stands_in(target, held) for target in sample.targets)
+    return likely_missing(need.claim.text, (*held, *sample.targets) if there else held, sample.input)
+
+
 def premise(case: Case, check: Check) -> str:
     """The text of the passages that a judge is shown."""
     place, ids = check
@@ -138,12 +155,32 @@ def hypothesis(case: Case, place: int) -> str:
     return f"{case.sample.input} {claim.text}".strip() if claim.words <= PHRASE else claim.text
 
 
-def conclude(case: Case, faults: Faults) -> Score:
-    """The score of an answer, from what every check found.
+def conclude(case: Case, checked: Faults) -> Score:
+    """The score of an answer, from what every check found; an open check counts by its likelier reading.
 
-    Unsure where the answer is right and nothing but an open check stands between it and its support. An answer whose worth is known
-    and whose support is not has no citation parts.
+    Unsure where the answer is right and nothing but an open check stands between it and its support.
     """
+    faults = {
+        check: likely_fault(case, check) if fault is None else fault for check, fault in checked.items()
+    }
+    notes = _notes(case, faults)
+    unsure = case.unsure
+    unclear = [
+        need for place, need in enumerate(case.needs) if need.cited and checked[place, need.cited] is None
+    ]
+    if case.label == ANSWERED_RIGHT and unclear and not _notes(case, checked):
+        text = shortened(unclear[0].claim.text)
+        unsure = f"whether '{text}' follows from what it cites needs a judge"
+    label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
+    parts = {"correct": float(case.label in RIGHT), **_shares(case, faults)}
+    why = case.why if label != UNSUPPORTED else f"right ({case.why})"
+    return Score(
+        float(label in RIGHT), label, "; ".join([why, *notes[:3]]), {**parts, label: 1.0}, unsure=unsure
+    )
+
+
+def _notes(case: Case, faults: Faults) -> list[str]:
+    """What is wrong with the answer's citations; an open check is no fault."""
     notes = [
         note
         for place, need in enumerate(case.needs)
@@ -151,21 +188,7 @@ def conclude(case: Case, faults: Faults) -> Score:
     ]
     if case.label == ANSWERED_RIGHT and (apart := _gold_apart(case)):
         notes.append(apart)
-    unsure = case.unsure
-    unclear = [place for (place, _), found in faults.items() if found is None]
-    if (
-        case.label == ANSWERED_RIGHT
-        and not notes
-        and any(faults[p, case.needs[p].cited] is None for p in unclear)
-    ):
-        text = shortened(case.needs[unclear[0]].claim.text)
-        unsure = f"whether '{text}' follows from what it cites needs a judge"
-    label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
-    parts = {"correct": float(case.label in RIGHT), **({} if unclear else _shares(case, faults))}
-    why = case.why if label != UNSUPPORTED else f"right ({case.why})"
-    return Score(
-        float(label in RIGHT), label, "; ".join([why, *notes[:3]]), {**parts, label: 1.0}, unsure=unsure
-    )
+    return notes
 
 
 def _shares(case: Case, faults: Faults) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from evalwright.bounded import from_json
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.outcomes import ANSWERED, EMPTY, FAILED, Outcome
 from evalwright.core.private import ordinary
 from evalwright.core.requests import prompt_from
 from evalwright.core.responses import Response
@@ -67,9 +69,11 @@ async def judge_pair(
 
     against: "reference" (the sample's targets), or another run by its folder or name, of whose draws the first counts. question:
     what is better. ties: whether a judge may say that neither is. turns: compare the last replies of conversations, or each.
-    Labels: "win", "tie", "loss". Parts: `PARTS`.
+    Labels: "win", "tie", "loss". Parts: `PARTS`. A reply of the other run that is no answer by its model's own fault has lost.
     Raises ScoringError where there is nothing to compare with, RequestFailed where a judge failed or its verdict cannot be read.
     """
+    if against != REFERENCE and not _answer_of_other(sample, against).text.strip():
+        return Score(1.0, "win", f"the run '{against}' has a reply here that is no answer")
     own = exchanges(sample, answer, turns)
     others = _others(sample, own, against, turns)
     by_turn = dict(zip((one.number for one in own), others, strict=True))
@@ -125,13 +129,18 @@ def _others(sample: Sample, own: Sequence[Exchange], against: str, turns: str) -
                 f"The sample '{sample.id}' has no target that its answer could be compared with."
             )
         return found
-    other = _other_run(against).get((sample.id, sample.input))
-    if other is None:
-        raise ScoringError(f"The run '{against}' has no answer to the sample '{sample.id}'.")
-    theirs = exchanges(sample, other, turns)
+    theirs = exchanges(sample, _answer_of_other(sample, against), turns)
     if len(theirs) != len(own):
         raise ScoringError(f"The run '{against}' has another number of turns in the sample '{sample.id}'.")
     return [one.answer for one in theirs]
+
+
+def _answer_of_other(sample: Sample, against: str) -> Answer:
+    """The other run's answer, without text where it was none by the model's own fault. Raises ScoringError where it is missing."""
+    other = _other_run(against).get((sample.id, sample.input))
+    if other is None:
+        raise ScoringError(f"The run '{against}' has no answer to the sample '{sample.id}'.")
+    return other
 
 
 def _other_run(name: str) -> Mapping[tuple[str, str], Answer]:
@@ -158,11 +167,23 @@ def _read_answers(file: Path, changed: int, size: int) -> Mapping[tuple[str, str
         for number, line in enumerate(lines, 1):
             try:
                 row = from_json(line)
-                if "answer" in row and "failure" not in row and row["answer"].strip():
-                    answers.setdefault((row["id"], row["input"]), _answer(row))
+                if "answer" in row and (record_outcome := _outcome_of(row)) != FAILED:
+                    answer = _answer(row)
+                    answers.setdefault(
+                        (row["id"], row["input"]),
+                        answer if record_outcome == ANSWERED else replace(answer, text=""),
+                    )
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise ConfigurationError(f"{file}, line {number}, is not a record of a run.") from None
     return answers
+
+
+def _outcome_of(row: Mapping[str, Any]) -> Outcome:
+    """The outcome of a recorded answer; what failed through no fault of the model is "failed", its text unknown."""
+    answer = _answer(row)
+    if "failure" in row and (not answer.responses or answer.outcome == ANSWERED):
+        return FAILED
+    return answer.outcome if answer.responses or answer.text.strip() else EMPTY
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:

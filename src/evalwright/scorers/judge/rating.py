@@ -96,3 +96,6 @@ def _question(
     body += "".join(f"\n\n{text}" for text in (meanings, instructions) if text)
     form = Form((reason(), whole_number("grade", list(grades))))
     return question(_TASK, shown, body, form, lambda given: (given["grade"], given["reason"]))
+
+
+vars(judge_rating)["fault_parts"] = lambda sample, options: {RATING: float(min(scale_of(options["scale"])))}

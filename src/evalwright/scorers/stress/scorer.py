@@ -1,22 +1,26 @@
 """The scorer `stress`: what an answer does with a question that cannot be answered as it stands.
 
-Rules decide what is certain. Judges, where a run names some, decide the rest, or are asked always; what each of them says is kept
-beside what the rules say, so that their agreement can be measured. What nobody decides is undecided.
+Rules read every answer, and say where a careful reader might argue. There judges, where a run names some, decide, or they are asked
+always; what each of them says is kept beside what the rules say, so that their agreement can be measured.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, check_known
+from evalwright.core.errors import ConfigurationError, RequestFailed, check_known
+from evalwright.core.outcomes import CONTENT_FILTER
+from evalwright.core.outcomes import REFUSAL as REFUSAL_FIELD
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import verdict
 from evalwright.scorers.judge.options import whole_number
-from evalwright.scorers.registry import checked, without_roles
+from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ, checked, without_roles
+from evalwright.scorers.stress.question import Question, question_of
 from evalwright.scorers.stress.rubric import Opinion, asked_about
 from evalwright.scorers.stress.rules import (
     CLASSES,
@@ -24,10 +28,8 @@ from evalwright.scorers.stress.rules import (
     EMPTY,
     HANDLED,
     REFUSAL,
-    Question,
     Ruling,
     judge_by_rules,
-    question_of,
 )
 from evalwright.scorers.verdict import shortened
 from evalwright.strategies.several import together
@@ -69,22 +71,33 @@ async def stress(
 
     Reads the metadata `premise` (what is false, in words), `corrections` (names, dates, phrases that a correction has),
     `fabrications` (tempting wrong answers) and `language`; without `corrections`, the targets after the first.
-    judges: roles that are asked for a class, by default none. judge: when; "unsure" only where the rules are not certain. There
-    the judges' majority decides; what no judge was asked of, or where they are split, is undecided.
+    judges: roles that are asked for a class, by default none. judge: when; "unsure" only where the rules are unsure. There
+    the judges' majority decides; where no judge was asked, one failed, or they are split, the rules' reading stands, unsure.
 
-    Parts: the class, 1; "handled"; "unsure", 1 where the rules were not certain; "NAME class", the number of the class in
-    `CLASSES` by "rules" and each judge. Raises RequestFailed where a judge failed or its verdict cannot be read.
+    Parts: the class, 1; "handled"; "unsure", 1 where the rules were unsure; "NAME class", the number of the class in
+    `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
     """
     roles = _checked(judges, judge, max_tokens)
     question, ruling = _ruling(sample, answer)
-    opinions: dict[str, Opinion] = {}
-    if roles and answer.text.strip() and (judge == "always" or (judge == "unsure" and ruling is None)):
+    if (
+        not roles
+        or not answer.text.strip()
+        or not (judge == "always" or (judge == "unsure" and ruling.unsure))
+    ):
+        return _score(ruling, {}, answer.text)
+    try:
         said = await together([_opinion(role, question, answer.text, ask, max_tokens) for role in roles])
-        opinions = dict(zip(roles, said, strict=True))
-    return _score(ruling, opinions, answer.text)
+    except RequestFailed as error:
+        if error.failure.party != "judge":
+            raise  # the run was stopped, or its budget is spent
+        score = _score(ruling, {}, answer.text)
+        unsure = f"{ruling.unsure}; the judge failed: {error.failure.message}" if ruling.unsure else ""
+        return replace(score, unsure=unsure, parts={**score.parts, JUDGE_FAILED: 1.0})
+    score = _score(ruling, dict(zip(roles, said, strict=True)), answer.text)
+    return replace(score, parts={**score.parts, JUDGE_READ: 1.0})
 
 
-def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling | None]:
+def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
     question = question_of(sample.input, sample.targets, sample.metadata)
     return question, _special(answer) or judge_by_rules(question, answer.text)
 
@@ -96,7 +109,7 @@ def _checked(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, .
     several = [judges] if isinstance(judges, str) else judges
     if not isinstance(several, list | tuple) or not all(isinstance(one, str) and one for one in several):
         raise ConfigurationError("The option 'judges' is a list of roles, such as [judge].")
-    taken = {RULES, "handled", "unsure", *CLASSES}
+    taken = {RULES, "handled", "unsure", JUDGE_FAILED, JUDGE_READ, *CLASSES}
     if not taken.isdisjoint(several) or len(set(several)) < len(several):
         raise ConfigurationError(
             "The option 'judges' names each role once, and none of them 'rules' or like a class of this scorer."
@@ -109,8 +122,10 @@ def _special(answer: Answer) -> Ruling | None:
     last = answer.responses[-1] if answer.responses else None
     if last is not None and separate_reasoning(last).unclosed:
         return Ruling(EMPTY, "its reasoning has no end", "")
-    if last is not None and last.finish_reason == "content_filter":
+    if last is not None and last.finish_reason == CONTENT_FILTER:
         return Ruling(REFUSAL, "the provider's filter stopped it", "")
+    if last is not None and last.finish_reason == REFUSAL_FIELD:
+        return Ruling(REFUSAL, "refused in the reply's field for refusals", "")
     return None
 
 
@@ -119,30 +134,32 @@ async def _opinion(role: str, question: Question, answer: str, ask: Ask, max_tok
     return await verdict(role, asked, ask, max_tokens, schema=False)  # as it was always sent
 
 
-def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) -> Score:
-    told = [_told(ruling)]
-    told += [
-        f"{role}: {one.label} ('{shortened(one.quote, 100)}': {one.reason})" for role, one in opinions.items()
+def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
+    judged = _majority([opinion.label for opinion in opinions.values()]) if ruling.unsure else ""
+    label = judged or ruling.label
+    reasons = [_explained(ruling)]
+    reasons += [
+        f"{role}: {opinion.label} ('{shortened(opinion.quote, 100)}': {opinion.reason})"
+        for role, opinion in opinions.items()
     ]
-    label = ruling.label if ruling is not None else _majority([one.label for one in opinions.values()])
-    if not label:
-        return Score(0.0, UNREADABLE, "; ".join(told), unsure="; ".join(told))
-    parts = {label: 1.0, "handled": float(label in HANDLED), "unsure": float(ruling is None)}
-    item: dict[str, Any] = {}
-    if ruling is not None:
-        parts[f"{RULES} class"] = float(CLASSES.index(ruling.label))
-        item = {"rule": ruling.rule, "rules": ruling.label, "span": list(_span(ruling.evidence, text))}
+    parts = {label: 1.0, "handled": float(label in HANDLED), "unsure": float(bool(ruling.unsure))}
+    parts[f"{RULES} class"] = float(CLASSES.index(ruling.label))
     # What `evalwright judge agreement` reads of several judges.
-    parts |= {role: float(one.label in HANDLED) for role, one in opinions.items()}
-    parts |= {f"{role} class": float(CLASSES.index(one.label)) for role, one in opinions.items()}
-    span = item.get("span", [-1, -1])
+    parts |= {role: float(opinion.label in HANDLED) for role, opinion in opinions.items()}
+    parts |= {f"{role} class": float(CLASSES.index(opinion.label)) for role, opinion in opinions.items()}
+    span = _span(ruling.evidence, text)
+    item: dict[str, Any] = {"rule": ruling.rule, "rules": ruling.label, "span": list(span)}
+    unsure = "" if judged else ruling.unsure
+    if unsure and opinions:
+        unsure = f"{unsure}; the judges are split"
     return Score(
         CREDIT[label],
         label,
-        "; ".join(told),
+        "; ".join(reasons),
         parts,
-        item | {role: one.label for role, one in opinions.items()},
+        item | {role: opinion.label for role, opinion in opinions.items()},
         [span] if span[0] >= 0 else (),
+        unsure,
     )
 
 
@@ -153,11 +170,10 @@ def _majority(labels: Sequence[str]) -> str:
     return counted[0][0] if counted and not tied else ""
 
 
-def _told(ruling: Ruling | None) -> str:
-    if ruling is None:
-        return "rules are not certain what the answer does with the question"
+def _explained(ruling: Ruling) -> str:
     evidence = f": '{shortened(ruling.evidence, 100)}'" if ruling.evidence else ""
-    return f"{ruling.label}, {ruling.rule}{evidence}"
+    doubt = f" (unsure: {ruling.unsure})" if ruling.unsure else ""
+    return f"{ruling.label}, {ruling.rule}{evidence}{doubt}"
 
 
 def _span(evidence: str, text: str) -> tuple[int, int]:

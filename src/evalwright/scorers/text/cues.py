@@ -1,7 +1,6 @@
 """Words that change what a mention means, by language: denials, alternatives, changes of mind, marks of an answer (`cues.toml`).
 
-They are mostly used to see that a reply is *not* certain: a word that is missing makes a reply undecided at worst where it shares its
-sentence with other candidates, and a word too many makes it undecided too.
+A word that is missing makes a mention count that should not, one too many the contrary; both matter only beside other candidates.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ _REVISION = re.compile(
 )
 
 
+@cache
 def months() -> dict[str, int]:
     """The names of months in all languages, in lower case, with their numbers."""
     rows = (row.split() for row in _TABLES["month"].values())
@@ -38,6 +38,11 @@ def labels(table: str) -> str:
     """All labels of a table of regular expressions, the longest first, as alternatives."""
     found = {one for row in _TABLES[f"{table}_re"].values() for one in row.split("|")}
     return "|".join(sorted(found, key=len, reverse=True))
+
+
+def pattern(table: str) -> str:
+    """The regular expressions of a table of all languages, as alternatives."""
+    return "|".join(f"(?:{row})" for row in _TABLES[f"{table}_re"].values())
 
 
 @cache

@@ -52,6 +52,11 @@ def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | No
     return _declines(text, language.casefold().replace("_", "-").split("-")[0], beside)
 
 
+def speaks_of_text(declined: Declined) -> bool:
+    """Whether a clause says that a text gives no answer ("the passages do not say"), and not that the speaker knows none."""
+    return _table()[declined.language].text.search(declined.words) is not None
+
+
 def declining_clause(text: str, language: str = "") -> Declined | None:
     """The first clause of a text that declines, whatever stands beside it."""
     code = language.casefold().replace("_", "-").split("-")[0]

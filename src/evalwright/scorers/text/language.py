@@ -22,6 +22,9 @@ _TABLES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(enc
 _SCRIPTS: dict[str, str] = _TABLES["scripts"]
 _COMMON = {code: frozenset(words.split()) for code, words in _TABLES["words"].items()}
 _ALONE = {script: code for code, script in _SCRIPTS.items() if list(_SCRIPTS.values()).count(script) == 1}
+_LATIN_SMALL_WORDS = frozenset(
+    word for code, words in _COMMON.items() if code not in _SCRIPTS for word in words
+)
 _ALIKE = ("id", "ms")
 """The model takes most of one for the other, so that only their words count."""
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|[\u0900-\u0dff'’-])*")
@@ -57,6 +60,11 @@ def script_share(text: str, code: str) -> float:
 def in_script(text: str, code: str) -> int:
     """How many of a text's letters are in the language's script."""
     return _script_counts(text)[_SCRIPTS.get(short_code(code), "LATIN")]
+
+
+def is_small_word(word: str) -> bool:
+    """Whether a word in lower case is one of the commonest of a language that Latin letters write."""
+    return word in _LATIN_SMALL_WORDS
 
 
 def unique_script(code: str) -> bool:

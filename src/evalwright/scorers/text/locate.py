@@ -16,6 +16,7 @@ from evalwright.core.sentences import sentences
 from evalwright.scorers.text.cues import anywhere, labels, last_revision, opening, words
 from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.text.tokens import fold
 
 MOST_CHARACTERS = 8000
@@ -25,6 +26,7 @@ _QUESTION = rf"(?:{labels('question')})(?: ?\d{{1,3}})?\** ?[:：]"
 _CUT = re.compile(
     rf"\n[#*>\t ]{{0,4}}{_QUESTION}|(?<=\s)(?:Question|Problem|Exercise|Q)(?: ?\d{{1,3}})?[:：]\s"
     rf"|(?<=[.!?]\s)(?!example|context|input|passage|instruction){_QUESTION}\s"
+    rf"|\n[ \t]{{0,4}}(?:Câu|ข้อ(?:ที่)?|第)[ \t]?\d{{1,3}}[ \t]?[题題問]?[ \t]?[:：.]|\n[ \t]{{0,4}}[一二三四五六七八九十]{{1,2}}、"
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>",
     re.IGNORECASE,
 )
@@ -65,7 +67,7 @@ _MARKS = (
         re.IGNORECASE,
     ),
     re.compile(
-        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>[^\s:：៖,.;()。，、*=\n]{{0,14}}?\s?){_END}"
+        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>(?![A-J](?![^\W_]))[^\s:：៖,.;()。，、*=\n]{{0,14}}?\s?){_END}"
         rf"(?P<link>{_COLON}|[】」]|\s?(?:{alternatives('is', False)})\s?[:：]?|[ \t]{{0,4}}\n)|{_TOKEN})"
     ),
 )
@@ -115,12 +117,18 @@ class _Claim(NamedTuple):
     rule: str
 
 
-def said(reply: str, question: str = "", holds: Callable[[str], bool] | None = None) -> Said:
+def said(
+    reply: str,
+    question: str = "",
+    holds: Callable[[str], bool] | None = None,
+    is_short: bool = False,
+) -> Said:
     """Where the answer is. question: what was asked; a repetition of it is no answer, nor is the answer to another.
 
-    holds: whether a plain text may be an answer of the kind that is looked for; a claim that does not hold one is passed over.
+    is_short: no working is expected, so that a question after a first line is one that the model invented. holds: whether a plain text may be an answer of the kind that is looked for; a claim that does not hold one is passed over.
     """
     text = own_part(reply, question)
+    text = before_next_question(text, question, _may_answer) if is_short else text
     if (field := _field(text)) is not None:
         return field
     bold = tuple(dict.fromkeys(plain(found).strip() for found in _BOLD.findall(text)))
@@ -202,6 +210,7 @@ def _concluding(text: str) -> str:
     if len(parts) < 2:
         return ""
     opened = fold(parts[-1][:80].casefold()).replace(",", " ").split()[:3]
+    opened = opened[:3] if opened[:1] == ["the"] else opened[:2] if opened[:1] == ["and"] else opened[:1]
     if not words("sure").isdisjoint(opened) or opening("sure", parts[-1].lstrip()):
         return parts[-1]
     return ""
@@ -225,6 +234,11 @@ def own_part(reply: str, question: str = "") -> str:
     end = cut.start("next") if cut and cut.re is _NEXT else cut.start() if cut else 0
     text = text[:end].rstrip() if text[:end].strip() else text
     return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
+
+
+def _may_answer(text: str) -> bool:
+    """Whether a beginning of a reply says something, and does more than to announce it or to ask."""
+    return any(map(str.isalnum, text)) and text.rstrip()[-1:] not in ":：!！?？"
 
 
 def _same_question(one: str, other: str) -> bool:

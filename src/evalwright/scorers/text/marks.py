@@ -25,3 +25,14 @@ def alternatives(table: str, spaced: bool | None = None) -> str:
 def alphabets() -> dict[str, str]:
     """The letters that number options, in their order, by name."""
     return _TABLES["letters"]
+
+
+@cache
+def ordinals() -> re.Pattern[str]:
+    """Words for a place in a list in all languages, in groups named `place1` to `place5`."""
+    rows = [row.split("/") for row in _TABLES["ordinal"].values()]
+    groups = (
+        f"(?P<place{place}>" + "|".join(row[place - 1] for row in rows if len(row) >= place) + ")"
+        for place in range(1, 6)
+    )
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(groups)})(?!\w{{3}})", re.IGNORECASE)

@@ -1,84 +1,69 @@
-"""Whether two short mathematical answers are the same: plain numbers here, everything else by math-verify (the extra `math`).
+"""Whether a reply gives a target formula: what in it is the answer, and whether that is the same (`expressions.py`, `formula_shapes.py`).
 
-Numbers, percents, fractions and units are compared exactly, as `scorers/number.py` reads them. Sets, intervals, tuples, roots and formulas are
-compared by math-verify in the process of `bounded.py`, with a limit of time; without the extra, or where one of them cannot be read, there
-is no verdict. Nothing of a text is run.
+What the reply claims decides, else its last sentences with a formula. Plain numbers with
+units and in words are read by `scorers/quantity.py`. Nothing of a text is run.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-import sys
-import unicodedata
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
-from importlib.util import find_spec
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from evalwright import bounded
-from evalwright.scorers.number import Number, find_numbers
+from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import Numbers, Tolerance, goals_of
-from evalwright.scorers.text.cues import cues
+from evalwright.scorers.text import expressions
+from evalwright.scorers.text.expressions import Token, Tree, Unreadable, in_signs, names_in, readings
+from evalwright.scorers.text.formula_shapes import (
+    Assigned,
+    Equation,
+    Shape,
+    Values,
+    as_intervals,
+    real,
+    same_shape,
+    shape_of,
+)
+from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import Said, last_box
-from evalwright.scorers.text.marks import SPACELESS, alternatives
+from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.units import PERCENT
-from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
+from evalwright.scorers.verdict import Verdict, correct, incorrect, shortened, unreadable
 
-SECONDS = 1.0
-"""Processor time that one comparison may take, and the library's start twenty times of it."""
-_MOST_CHARACTERS = 300
-_FRACTION = re.compile(r"\\[dt]?frac\s*(\d)\s*\{?(\d)\}?(?!\d*\})")
-_RANGE = re.compile(r"\d+(?:\s?-\s?\d+)+")
-_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
-_LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
-_SIGNS = {
-    "−": "-", "–": "-", "×": "\\times ", "⋅": "\\cdot ", "·": "\\cdot ", "∙": "\\cdot ", "÷": "/", "π": "\\pi ", "∞": "\\infty ", "≤": "\\le ",
-    "≥": "\\ge ", "<=": "\\le ", ">=": "\\ge ", "±": "\\pm ", "∪": "\\cup ", "∈": "\\in ", "°": "^\\circ ", "≠": "\\ne ", "**": "^", "，": ",", "；": ";",
-}  # fmt: skip
-_ROOT = re.compile(r"√\s*(?:\(([^()]*)\)|(\d+(?:\.\d+)?|\w))")
-_SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_ASSIGNED = re.compile(
-    r"^\s*(?:[a-zA-Z](?:_?\{?\d\}?)?(?:\([a-z]\))?|[A-Z]\([^()]{1,12}\))\s*(?:=|\\in|은|는|は|等于)\s*(?=[^=])"
-)
-_OR = "|".join(one for one in alternatives("or").split("|") if len(one) > 1)
-_SEVERAL = re.compile(rf"\s*(?:[,;、]|\b(?:{_OR})\b|(?<=\d)\s[yoe]\s(?=-?\d)|[或和と와과])\s*", re.IGNORECASE)
-_PROSE = re.compile(
-    rf"(?<![\\a-zA-Z])(?!(?:sqrt|frac|sin|cos|tan|log|pi|ln|{_OR})\b)(?:(?!π)[^\W\d_]){{2,}}[,:]?(?= |$)|(?!(?:{_OR})(?:\s|$))[^\W\d_a-zA-Zπ]{{2,}}|(?:(?!\d)[\u0900-\u0dff{SPACELESS}])+",
-    re.IGNORECASE,
-)
+MAX_REGION_CHARS = 1_500
+"""Characters of a claim, or of a sentence, in which formulas are looked for."""
+MAX_SENTENCES = 6
+"""Sentences at the end of a reply without a claim in which its answer is looked for."""
+MAX_CHUNKS = 24
+MAX_WORDS_CHARS = 200
+"""Characters of a reply's end in which numbers in words are looked for."""
 _KNOWN = word_set(
     "sqrt frac dfrac tfrac sin cos tan cot sec log ln exp pi or and inf infty cup cap text left right circ cdot times pm le ge leq geq in"
-)
-_FORM_ASKED = re.compile(
-    r"simplif|expand|factor|reduce|lowest|rationali|vereinfach|kürze|evaluate|compute|calculate",
-    re.IGNORECASE,
 )
 _FORMULA = re.compile(
     r"[=^√π±∞\\<>≤≥]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]|^[(\[{].*,|\d[xyzabn]\b|\b(?:sin|cos|tan|ln|log)\b"
 )
-_INEQUALITY = re.compile(
-    r"^(?:([^<>]+?)\s*(\\le|<))?\s*[a-zA-Z]\s*(\\le|\\ge|<|>)\s*([^<>\\]+|-?\\infty|\\s?frac.*|\\sqrt.*)$"
+_JOINING = frozenset(word for word in alternatives("or").split("|") if len(word) > 1 and word != "na")
+_JOINING_LETTERS = {"es": "yoeu", "it": "eo", "pt": "eo", "pl": "i", "ca": "io", "gl": "eo"}
+"""Words of one letter between two answers."""
+_ALWAYS_JOINING = frozenset("иіو와과と")
+_BOLD = re.compile(r"(?<![\w)*])\*\*(?=[^\s*])([^*\n]{1,200}?)\*\*(?![\w(*])")
+_SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+(?!\d+\s*$)|(?<=[。！？])")
+_FORM_ASKED = re.compile(
+    r"irr[eé]duc|irredut|irridu|既约|最簡|有理化|factori|因式分解|素因数|소인수|인수분해|scientific|científica|scientifique|ausmultipl|développ|desarroll|desenvolv|展開|展开|전개|разлож|rahisisha|phân tích|khai triển|mixed|mixto|misto|gemischt|partial frac|"
+    r"simplif|reduce\b|lowest|rationali|vereinfach|kürze|factor|expand|约分|化简|簡約|簡単に|약분|간단|сократ|упрост|sederhanakan|rút gọn|uprość|sadeleştir|बसरल|सरल|اختصر|بسط",
+    re.IGNORECASE,
 )
-_BUILDER = re.compile(r"\\?\{\s*[a-zA-Z]\s*(?:\\mid|\||:)\s*([^{}|]+?)\\?\}")
-"""A set by its condition: {x | x > 3}."""
-_INTERVAL = re.compile(r"([\[\](])\s*([^\[\](){},]+),\s*([^\[\](){},]+)\s*([\])\[])")
-_CLOSED, _LEAST = ("\\le", "\\ge"), "-\\infty"
-_SIGNED = re.compile(
-    r"[√π∞^±<>≤≥!]|\\(?:sqrt|binom|pi|pm|infty|le|ge|sin|cos|log|ln)|[a-zA-Z]\d|\d[a-zA-Z](?![a-zA-Z])|[-+*/]\s*[a-zA-Z](?![a-zA-Z])"
-)
-"""What makes a number a part of a formula."""
-_TEN = re.compile(r"(?:\\times|\\cdot|[×x*·])\s?10\s?\^\s?(?:\{-?\d{1,3}\}|-?\d{1,3})")
-"""The power of ten of a number in scientific notation, which is none."""
-_SHAPE = re.compile(r"\\pm|\\le|\\ge|\\cup|\\in|[<>,;\[{](?![^{}]{0,9}\})")
-"""What makes an answer several numbers, an interval or a set."""
+"""A question for one form of a number or formula."""
+_CURRENCY = re.compile(r"(?<![^\W\d_])(?:Rp|RM|R\$|US\$)\.?\s?(?=\d)")
+_OTHER_FORM = "is not in the form that is asked for"
 _UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
-_ABOUT = re.compile(r"\\approx|≈|\\simeq|~")
+_DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
 
 
 def is_formula(text: str) -> bool:
@@ -95,222 +80,412 @@ def is_formula(text: str) -> bool:
     return several and not re.search(r"[^\W\d_]{2,}", re.sub(r"\b(?:and|or)\b", "", text))
 
 
+class Candidate(NamedTuple):
+    """A formula of a reply: as it is written, what it says in each reading of its commas, and whether it is in bold."""
+
+    text: str
+    shapes: tuple[Shape, ...]
+    bold: bool = False
+
+
 @lru_cache(maxsize=4096)
 def same(one: str, other: str, language: str = "en") -> bool | None:
     """Whether two short answers are the same in form or value; None where one of them cannot be read."""
-    if max(len(one), len(other)) > _MOST_CHARACTERS:
-        return None
-    left, right = bare(one), bare(other)
-    if left == right:
-        return bool(left)
-    first, second = _plain_number(one, language), _plain_number(other, language)
-    if first is not None and second is not None:
-        return _equal(first, second)
-    if not all(any(map(str.isalnum, text)) and not _RANGE.fullmatch(text) for text in (left, right)):
-        return None  # "1939-1945" is no difference
-    return _verified(latex(one), latex(other))
+    left, right = (_shapes_of(last_box(text) or text, language) for text in (one, other))
+    if not left or not right:
+        return True if bare(one) == bare(other) and bare(one) else None
+    return _equal(left, right)
+
+
+def _equal(targets: Sequence[Shape], answers: Sequence[Shape]) -> bool:
+    return any(_same_or_in_units(target, answer) for target in targets for answer in answers)
+
+
+def _same_or_in_units(target: Shape, answer: Shape) -> bool:
+    try:
+        if isinstance(answer, Equation) and names_in(answer.left) == names_in(answer.right) <= _UNITS:
+            answer = Values((answer.right,))  # "300 m = 0.3 m"
+        return same_shape(target, answer) or same_shape(
+            _without_units(target, answer), _without_units(answer, target)
+        )
+    except (Unreadable, RecursionError, OverflowError, ZeroDivisionError):
+        return False
+
+
+_UNITS = frozenset(["m", "s", "h", "g", "l", "L", "N", "J", "W", "V", "A", "K", "C", "t", "R", "F"])
+
+
+def _without_units(shape: Shape, other: Shape) -> Shape:
+    """A number times letters that are units ("20 m/s") as the number, where the other has none."""
+    if not (
+        isinstance(shape, Values) and isinstance(other, Values) and len(shape.trees) == len(other.trees) == 1
+    ):
+        return shape
+    names = names_in(shape.trees[0])
+    if names and names <= _UNITS and not names_in(other.trees[0]):
+        return shape._replace(trees=(_unitless(shape.trees[0]),))
+    return shape
+
+
+def _unitless(tree: Any) -> Any:
+    if isinstance(tree, tuple):
+        return ("number", Fraction(1)) if tree[:1] == ("name",) else tuple(map(_unitless, tree))
+    return tree
+
+
+@lru_cache(maxsize=512)
+def _shapes_of(text: str, language: str) -> tuple[Shape, ...]:
+    """What a whole text says, in each reading of its commas; () where it is no formula."""
+    shapes = []
+    for reading in readings(in_signs(text.strip().strip("$").rstrip(" .")), short_code(language)):
+        with suppress(Unreadable, RecursionError, OverflowError, ZeroDivisionError, ValueError):
+            shapes.append(shape_of(_trimmed(reading, language)))
+    return tuple(shapes)
+
+
+def _trimmed(text: str, language: str) -> Tree:
+    """The tree of a text without words around it. Raises Unreadable."""
+    joining = joining_words(language)
+    with suppress(Unreadable):
+        return expressions.parse(text.replace("$", " "), joining)
+    read = expressions.tokens(expressions.without_wording(text), joining)
+    parts = list(_chunks(read))
+    if len(parts) != 1:
+        raise Unreadable
+    return expressions.parse_tokens(parts[0])
+
+
+@lru_cache(maxsize=64)
+def joining_words(language: str) -> frozenset[str]:
+    """The words that stand between several answers ("x = 2 or x = 3")."""
+    return _JOINING | _ALWAYS_JOINING | frozenset(_JOINING_LETTERS.get(short_code(language), ""))
+
+
+# -- formulas in a text --------------------------------------------------------------------------------------
+
+
+def candidates(text: str, language: str) -> list[Candidate]:
+    """The formulas that stand in a stretch of text, in order."""
+    text = text[-MAX_REGION_CHARS:].replace("$", " ")
+    out: list[Candidate] = []
+    place = 0
+    for bold in _BOLD.finditer(text):
+        out += _plain_candidates(text[place : bold.start()], language, bold=False)
+        out += _plain_candidates(bold[1], language, bold=True)
+        place = bold.end()
+    return out + _plain_candidates(text[place:], language, bold=False)
+
+
+def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate]:
+    text = (
+        re.sub(r"\\[()\[\]](?!\d)|\*\*|`", " ", text) if "\\" in text or "*" in text or "`" in text else text
+    )
+    by_text: dict[str, list[Shape]] = {}
+    places: dict[str, int] = {}
+    for matrix in re.finditer(r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", text, re.DOTALL):
+        by_text[matrix.group()] = list(_shapes_of(matrix.group(), language))
+        places[matrix.group()] = matrix.start()
+    text = re.sub(r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", " ; ", text, flags=re.DOTALL)
+    for reading in readings(in_signs(text), short_code(language)):
+        read = expressions.tokens(expressions.without_wording(reading), joining_words(language))
+        for chunk in list(_chunks(read))[-MAX_CHUNKS:]:
+            for part in _parsed(chunk):
+                written = reading[part[0].start : part[-1].start + len(part[-1].text)]
+                with suppress(Unreadable, RecursionError, OverflowError, ZeroDivisionError, ValueError):
+                    shape = shape_of(expressions.parse_tokens(part))
+                    by_text.setdefault(written, []).append(shape)
+                    places[written] = part[0].start
+    in_order = sorted(by_text, key=lambda written: places[written])
+    return [Candidate(written, tuple(by_text[written]), bold) for written in in_order if by_text[written]]
+
+
+_EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>", "~"})
+
+
+_ENDS = _EDGES | {"(", "{", "-", "+", "\\{"}
+
+
+def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
+    """The stretches of tokens without words between them, each without separators at its ends."""
+    chunk: list[Token] = []
+    for token in [*read, Token("word", "", True, 0)]:
+        breaks = (token.kind == "word" and token.text != expressions.AND) or token.text in (
+            ".",
+            "?",
+            '"',
+            "#",
+            "'",
+        )
+        if not breaks and chunk and chunk[-1].kind == "number" == token.kind:
+            yield from _bare_chunk(chunk)
+            chunk = [token]
+        elif not breaks:
+            chunk.append(token)
+        else:
+            yield from _bare_chunk(chunk)
+            chunk = []
+
+
+def _bare_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
+    if len(chunk) == 2 and chunk[0].text == "/":
+        return  # of a unit in words, "km/h"
+    while chunk and (
+        chunk[-1].text in _ENDS or (chunk[-1].text == "[" and chunk[0].text not in ("]", "[", "("))
+    ):
+        chunk = chunk[:-1]
+    while chunk and chunk[0].text in _EDGES | {"%", "!", ")", "}", "/", "^", "_", "|", "\\}"}:
+        chunk = chunk[1:]
+    if any(token.kind != "sign" for token in chunk):
+        yield chunk
+
+
+def _parsed(chunk: list[Token]) -> Iterator[list[Token]]:
+    """The whole of a chunk where it can be read, else its parts between separators, and what an equation comes to."""
+    with suppress(Unreadable):
+        expressions.parse_tokens(chunk)
+        yield chunk
+        return
+    for part in _split(chunk, expressions.SEPARATORS):
+        with suppress(Unreadable):
+            expressions.parse_tokens(part)
+            yield part
+            continue
+        last = list(_split(part, {"=", "=>", "\\approx"}))[-1:]
+        for tail in last:
+            with suppress(Unreadable):
+                expressions.parse_tokens(tail)
+                yield tail
+
+
+def _split(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Token]]:
+    part: list[Token] = []
+    for token in [*chunk, Token("sign", next(iter(separators)), True, 0)]:
+        if token.text in separators:
+            yield from _bare_chunk(part)
+            part = []
+        else:
+            part.append(token)
+
+
+# -- what a reply says --------------------------------------------------------------------------------------
 
 
 def judge_formula(
     said: Said, targets: tuple[str, ...], question: str, language: str = "en", *, form: bool = True
 ) -> Verdict:
-    """Whether a reply gives a target formula, or surely another. form: whether one in another form than the question asks for is open."""
+    """Whether a reply gives a target formula. form: whether an equal value in another form than the question asks for is unsure."""
     targets = tuple(last_box(target) or target for target in targets)
-    number = all(_plain_number(one, language) and not _SIGNED.search(_TEN.sub("", one)) for one in targets)
+    wanted = [shape for target in targets for shape in _shapes_of(target, language)]
+    verdict = _judged(said, targets, wanted, question, language)
+    if verdict.label == "correct" and _in_another_unit(said, targets, language):
+        return incorrect(verdict.why + ", in another unit", "another unit")
+    if verdict.label == "correct" or verdict.why.endswith(_OTHER_FORM):
+        return verdict
+    if all(_is_number(target, language) for target in targets) and not _has_operations(said.text):
+        goals = goals_of(targets, "", question, language)
+        tail = _CURRENCY.sub("", said.text.rpartition("=")[2])
+        last = said._replace(text=tail) if find_numbers(tail[:MAX_REGION_CHARS], language) else said
+        if goals and Numbers(goals, Tolerance(), question, language).judge(last).label == "correct":
+            return correct("the target number", verdict.unsure)
+    return verdict
+
+
+def _in_another_unit(said: Said, targets: Sequence[str], language: str) -> bool:
+    """Whether a reply of one number has it in a unit that no target has."""
+    numbers = find_numbers(said.text[:MAX_REGION_CHARS], language)
+    wanted = [number.unit for target in targets for number in find_numbers(plain(target), language)]
+    if len(numbers) != 1 or numbers[0].unit is None or None in wanted or not wanted:
+        return False
+    return numbers[0].unit not in wanted
+
+
+def _is_number(target: str, language: str) -> bool:
+    return len(find_numbers(plain(target), language)) == 1 and not _has_operations(target)
+
+
+def _has_operations(text: str) -> bool:
+    return re.search(r"[√π∞^±<>≤≥!]|\\(?:sqrt|binom|pi|pm|infty|le|ge|sin|cos|log|ln)", text) is not None
+
+
+def _judged(
+    said: Said, targets: Sequence[str], wanted: Sequence[Shape], question: str, language: str
+) -> Verdict:
+    seen: list[Candidate] = []
+    near = ""
+    for region, is_final in _regions(said):
+        there = candidates(region, language)
+        bold = [place for place, candidate in enumerate(there) if candidate.bold]
+        there = there if said.marked or not bold else there[bold[0] :]
+        matching = [
+            place
+            for place, candidate in enumerate(there)
+            if _equal(wanted, candidate.shapes)
+            and (is_final or not isinstance(candidate.shapes[0], Equation))
+        ]
+        if matching:
+            last = matching[-1]
+            if not _in_asked_form(there[last], wanted, question):
+                return incorrect(
+                    f"'{shortened(there[last].text)}' {_OTHER_FORM}", "the value is the target's"
+                )
+            doubt = _doubt(there, last, is_final=is_final and not seen)
+            return correct(f"'{shortened(there[last].text)}' is the target formula", doubt)
+        if any(_part_by_part(there, target) for target in wanted):
+            return correct("the parts of the target, one by one", "its parts stand apart")
+        near = near or _nearly(there, wanted, targets)
+        seen += [candidate for candidate in there if len(candidate.text) > 1 or candidate.text.isdigit()]
+    if near:
+        return correct(f"'{shortened(near)}' is the target, rounded", "a rounded value")
     raw = said.raw or said.text
-    if _UNFINISHED.search(raw):
-        return undecided("the reply breaks off")
-    if number:
-        second = Numbers(goals_of(targets, "", question, language), Tolerance(), question, language).judge(
-            said
+    if any(_written_alike(raw, target) for target in targets):
+        return correct("the target as it is written")
+    if not seen:
+        return unreadable(
+            "no formula", "" if not any(map(str.isdigit, raw)) else "a formula that cannot be read"
         )
-        formula = _SIGNED.search(_TEN.sub("", raw)) or _SHAPE.search(latex(raw[:_MOST_CHARACTERS]))
-        if not second.unsure and not (formula and second.label == "incorrect"):
-            return second
-    found = _judge(said, targets, question if form else "", language, number)
-    measured = number and any(one.unit for one in find_numbers(said.text, language))
-    if measured and found.label == "correct" and second.label == "incorrect":
-        return undecided("the target number, perhaps in another unit")
-    return found
+    doubt = "" if wanted else "the target cannot be read"
+    if said.marked and any(
+        _equal(wanted, one.shapes) for one in candidates(f"{said.before}\n{said.after}", language)
+    ):
+        doubt = "the target stands beside the answer"
+    if any(
+        number.word and number.value > 1 for number in find_numbers(said.text[-MAX_WORDS_CHARS:], language)
+    ):
+        doubt = doubt or "numbers in words"
+    return incorrect(f"'{shortened(seen[-1].text)}' is another answer", doubt)
 
 
-def _judge(said: Said, targets: tuple[str, ...], question: str, language: str, number: bool) -> Verdict:
-    raw = said.raw or said.text
-    if cues(language).denies(Words(fold(raw[:_MOST_CHARACTERS])).folded_tokens, raw):
-        return undecided("a denial beside a formula")
-    found: list[bool | None] = []
-    wanted = [sorted(bare(target)) for target in targets]
-    parts, alone = stated(raw)
-    if not parts:
-        return undecided("no formula")
-    for part in parts if _plain_number(parts[0], language) is None else parts[:1]:
-        for target in targets:
-            found.append(same(part, target, language))
-            if found[-1]:
-                if number and not _plain_number(part, language):
-                    return undecided(f"'{part[:60]}' is not worked out")
-                if _FORM_ASKED.search(question) and sorted(bare(part)) not in wanted:
-                    return undecided(f"'{part[:60]}' is equal to the target, in another form")
-                return correct(f"'{part[:60]}' is the target formula")
-    return _another(raw, said, targets, alone=alone and False in found)
-
-
-def _another(raw: str, said: Said, targets: tuple[str, ...], *, alone: bool) -> Verdict:
-    """No target was found: is it surely another answer? A number in words, or a set for a pair of equations, is not compared."""
-    shapes = {frozenset(_SHAPE.findall(latex(one))) for one in (raw, *targets)}
-    alike = len(shapes) == 1 and any(map(str.isdigit, raw))
-    about = _ABOUT.search(raw) or any(one.about for one in find_numbers(said.text))
-    if alone and alike and (len(raw) <= 80 or said.marked) and not about:
-        return incorrect(f"'{raw.strip()[:60]}' is another answer")
-    return undecided("a formula in another form")
-
-
-def stated(text: str) -> tuple[list[str], bool]:
-    """What of a sentence may be its formula, and whether it has no other beside it.
-
-    What stands between dollar signs, else all of it or what stands after its words; what an equation comes to.
-    """
-    segments = [
-        (one.start(), one.end(), next(filter(None, one.groups()))) for one in _SEGMENT.finditer(text[:4000])
+def _regions(said: Said) -> Iterator[tuple[str, bool]]:
+    """Where the answer may be, the likeliest place first: the claim; without one, the last sentences with formulas."""
+    raw = last_box(said.raw) or said.raw or said.text
+    if said.marked:
+        yield raw[:MAX_REGION_CHARS], True
+        return
+    sentences = [
+        part for part in _SENTENCE_END.split(raw[-4 * MAX_REGION_CHARS :]) if any(map(str.isalnum, part))
     ]
-    if segments:
-        pieces = [segments[-1][2]]
-        for (_, end, content), (after, _, _) in reversed(list(pairwise(segments))):
-            if not _SEVERAL.fullmatch(text[end:after]):
-                break
-            pieces.insert(0, content)
-        line = ", ".join(_ASSIGNED.sub("", piece) for piece in pieces) if len(pieces) > 1 else pieces[0]
+    for place, sentence in enumerate(reversed(sentences[-MAX_SENTENCES:])):
+        yield sentence, place == 0
+
+
+def _doubt(there: Sequence[Candidate], place: int, *, is_final: bool) -> str:
+    """Why a reader might argue with a formula that is the target."""
+    if not is_final:
+        return "it does not stand in the last sentence"
+    later = [number for candidate in there[place + 1 :] if (number := _single(candidate)) is not None]
+    here = _single(there[place])
+    if here is not None and any(abs(number - here) > abs(here) / 100 for number in later):
+        return "another number stands behind it"
+    return ""
+
+
+def _part_by_part(there: Sequence[Candidate], target: Shape) -> bool:
+    """Whether the numbers of a sentence are those of a target of several ("from -4 to 4", "x is 2 and y is 5"), in its order."""
+    interval = as_intervals(target)
+    if interval is not None and len(interval.parts) == 1:
+        parts: Sequence[Tree] = interval.parts[0][:2]
+    elif isinstance(target, Values):
+        parts = target.trees
+    elif isinstance(target, Assigned):
+        parts = [tree for _, tree in target.values]
     else:
-        line = re.sub(r"\s+", " ", re.sub(r"\$|\\[()\[\]]", " ", text[:4000])).strip()
-    line = line.strip().rstrip(".。। ")
-    line = _ABOUT.split(line)[0] or line
-    rest = [piece.strip(" :,").rstrip(".") for piece in _PROSE.split(line)]
-    pieces = [piece for piece in rest if any(map(str.isalnum, piece))] or [line]
-    out = [line, pieces[-1]]
-    if len(_SEVERAL.split(line)) == 1:
-        out += [pieces[-1].rpartition("=")[2], line.rpartition("=")[2]]
-    if head := re.search(r"[(（](?=\D|$)", pieces[0]):
-        out.append(pieces[0][: head.start()])
-    alone = bool(segments) or sum(any(map(str.isdigit, piece)) for piece in pieces) <= 1
-    return list(dict.fromkeys(part.strip(" $:,") for part in out if part.strip(" $:,"))), alone
+        return False
+    numbers = [number for candidate in there if (number := _single(candidate)) is not None]
+    wanted = [real(part) for part in parts]
+    if len(wanted) < 2 or None in wanted or len(numbers) < len(wanted):
+        return False
+    if isinstance(target, Values) and not target.ordered and interval is None:
+        return set(numbers) == set(wanted)
+    return numbers[-len(wanted) :] == wanted
 
 
-def latex(text: str) -> str:
-    """Plain notation as LaTeX: roots, powers, signs, digits of one script."""
-    text = _RAISED.sub(
-        lambda run: f"^{{{unicodedata.normalize('NFKC', run.group())}}}",
-        text.strip().strip("$").rstrip(".。। "),
-    )
-    text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
-    text = _LOWERED.sub(lambda run: f"_{{{unicodedata.normalize('NFKC', run.group())}}}", text)
-    text = _BUILDER.sub(r"\1", text).replace(";", ",")
-    text = _INTERVAL.sub(
-        lambda one: f"{'[' if one[1] == '[' else '('}{one[2]},{one[3]}{']' if one[4] == ']' else ')'}", text
-    )
-    text = _ROOT.sub(lambda found: f"\\sqrt{{{found[1] or found[2]}}}", text)
-    for sign, other in _SIGNS.items():
-        text = text.replace(sign, other)
-    text = re.sub(r"(?<![\\a-zA-Z])(sqrt|sin|cos|tan|ln|log|pi)(?![a-zA-Z])", r"\\\1 ", text)
-    text = re.sub(r"\\sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}", text)
-    return re.sub(
-        r"\s+",
-        " ",
-        re.sub(
-            r"\\left|\\right|(?<!\\)\\[,;!: ]|\\text\{\s*or\s*\}",
-            lambda found: " or " if "text" in found[0] else "",
-            text,
-        ),
-    ).strip()
+def _single(candidate: Candidate) -> float | None:
+    shape = candidate.shapes[0]
+    return real(shape.trees[0]) if isinstance(shape, Values) and len(shape.trees) == 1 else None
+
+
+def _nearly(there: Sequence[Candidate], wanted: Sequence[Shape], targets: Sequence[str]) -> str:
+    """A candidate that is a target rounded to at least three figures; or ""."""
+    for candidate in there[-1:]:
+        for shape in candidate.shapes:
+            for target in wanted:
+                if _rounded(shape, candidate.text, target, targets):
+                    return candidate.text
+    return ""
+
+
+def _rounded(shape: Shape, text: str, target: Shape, targets: Sequence[str]) -> bool:
+    if not (
+        isinstance(shape, Values)
+        and isinstance(target, Values)
+        and len(shape.trees) == len(target.trees) == 1
+    ):
+        return False
+    if {"number", "percent"}.isdisjoint((shape.trees[0][0], target.trees[0][0])):
+        return False
+    here, there = real(shape.trees[0]), real(target.trees[0])
+    if here is not None and there is not None and shape.trees[0][0] == "percent":
+        here, there = 100 * here, 100 * there
+    if here is None or there is None:
+        return False
+    for written, number in [(text, here), *((one, there) for one in targets)]:
+        decimals = _DECIMALS.findall(written)
+        if decimals and len(str(abs(number)).replace(".", "").lstrip("0")) >= 3:
+            return abs(here - there) <= 0.5000001 * 10.0 ** -len(decimals[-1])
+    return False
+
+
+def _in_asked_form(candidate: Candidate, wanted: Sequence[Shape], question: str) -> bool:
+    """Whether a formula that is equal to the target is as far worked out, where the question asks for a form."""
+    if not _FORM_ASKED.search(question):
+        return True
+    targets = [_leaves(shape) for shape in wanted]
+    return any(_leaves(shape) in targets for shape in candidate.shapes)
+
+
+def _leaves(shape: Shape) -> list[str]:
+    """The numbers that stand in an answer but 1, a power of a number as its factors, in order of size."""
+    trees = shape.trees if isinstance(shape, Values) else (shape,)
+    return sorted(leaf for tree in trees for leaf in _numbers_in(tree))
+
+
+def _numbers_in(tree: Any) -> list[str]:
+    if isinstance(tree, tuple | list):
+        if tree and tree[0] == "number":
+            return [] if tree[1] == 1 else [str(tree[1])]
+        if tree and tree[0] == "^" and tree[1][0] == tree[2][0] == "number" and 0 < tree[2][1] <= 64:
+            return _numbers_in(tree[1]) * int(tree[2][1])
+        return [leaf for part in tree for leaf in _numbers_in(part)]
+    return []
+
+
+def _written_alike(raw: str, target: str) -> bool:
+    left, right = bare(raw), bare(target)
+    return bool(right) and left == right
 
 
 def bare(text: str) -> str:
     """A text without spaces, brackets that group, the name of a variable and other ways to write the same."""
-    text = _ASSIGNED.sub("", latex(last_box(text) or text))
-    text = re.sub(
-        r"\\[dt]frac",
-        r"\\frac",
-        re.sub(r"\\(?:text|mathrm|mathbf|textbf|operatorname)\s*\{([^{}]*)\}", r"\1", text),
-    )
-    text = re.sub(r"\\(begin|end)\s*\{[bB]matrix\}", r"\\\1{pmatrix}", text)
-    text = re.sub(
-        r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", re.sub(r"\\sqrt\s*(\d)(?!\d)", r"\\sqrt{\1}", text)
-    )
-    return re.sub(r"[\s$]|\\%|%(?=$)", "", text).casefold() + ("%" if text.rstrip().endswith("%") else "")
+    text = in_signs(last_box(text) or text)
+    text = expressions.without_wording(text).replace("$", "")
+    return re.sub(r"\s|[.。]+$", "", re.sub(r"^\s*[a-zA-Z]\s*=(?!=)", "", text)).casefold()
 
 
-def _plain_number(text: str, language: str) -> Number | None:
-    """The number that a text is, and nothing else; None for anything else."""
-    text = _FRACTION.sub(r"\\frac{\1}{\2}", _ASSIGNED.sub("", text.strip().strip("$").strip()))
-    text = plain(text).rstrip(" .,:;=").lstrip(" ,:;=")
-    found = find_numbers(text, language) if not _RANGE.fullmatch(text) else ()
-    if len(found) != 1 or found[0].ordinal or found[0].bound or found[0].about:
-        return None
-    rest = text[: found[0].start] + " " + text[found[0].end :]
-    return None if re.search(r"[^\s()\[\]$€£.°]", re.sub(r"^\s*[-+]", "", rest)) else found[0]
-
-
-def _equal(one: Number, other: Number) -> bool | None:
-    """Whether two numbers are one, in their units; None where a reading or a rounding decides."""
-    pairs = [(a, b) for a in _worths(one) for b in _worths(other)]
-    if one.unit is not None and other.unit is not None and one.unit != other.unit:
-        there = one.unit.of(one.value, other.unit)
-        return there is not None and _close(there, other.value)
-    if _close(*pairs[0]):
-        return True
-    if any(_close(a, b) for a, b in pairs):
-        # 10% where 10 is asked for: the sign was left out. A separator that may be of thousands is open.
-        return True if PERCENT in [unit and unit.dimensions for unit in (one.unit, other.unit)] else None
-    decimals = any(0 < number.step < 1 and number.figures >= 2 for number in (one, other))
-    rounded = decimals and any(abs(a - b) <= abs(b) / 100 for a, b in pairs)
-    return None if rounded else False
-
-
-def _worths(one: Number) -> list[Decimal]:
-    share = one.unit is not None and one.unit.dimensions == PERCENT
-    return [value / 100 for value in one.values] + list(one.values) if share else list(one.values)
-
-
-def _close(one: Decimal, other: Decimal) -> bool:
-    return abs(one - other) <= abs(other) * Decimal("1e-25")
-
-
-def _verified(one: str, other: str) -> bool | None:
-    """What math-verify says; None where it is not installed, reads one of them not, or takes too long."""
-    try:
-        if not bounded.call(_is_ready, seconds=20 * SECONDS):
-            return None
-        found = bounded.call(_compare, one, other, seconds=SECONDS)
-    except (bounded.LimitExceeded, bounded.Raised):
-        return None
-    return found if isinstance(found, bool) else None
-
-
-def _is_ready() -> bool:
-    """Load the library where it is installed, in the process with limits; what it loads at its first comparison too."""
-    if not find_spec("math_verify"):
-        return False
-    if "math_verify" not in sys.modules:
-        _compare("\\sqrt{2}", "(1, 2]")
-    return True
-
-
-def _compare(one: str, other: str) -> bool | None:
-    """Run in the process with limits. Both orders must agree that the two are the same."""
-    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
-
-    logging.disable(logging.CRITICAL)
-    configs = [LatexExtractionConfig(), ExprExtractionConfig()]
-    read = [parse(f"${text}$", configs, parsing_timeout=None) for text in (_region(one), _region(other))]
-    if not all(one and not isinstance(one[0], str) for one in read):
-        return None
-    options = {"float_rounding": 12, "allow_set_relation_comp": True, "timeout_seconds": None}
-    if verify(*read, **options) and verify(read[1], read[0], **options):
-        return True
-    with suppress(Exception):  # no numbers: sets, formulas with a variable
-        here, there = (float(one[0]) for one in read)
-        if "." in one + other and abs(here - there) <= abs(there) / 100:
-            return None  # "7.07" for the root of 50: rounded
-    return False
+def formula_in(said: Said, language: str = "en") -> str:
+    """The formula that a reply gives, in one spelling: a number as a fraction in lowest terms."""
+    for region, _ in _regions(said):
+        there = candidates(region, language)
+        if not there:
+            continue
+        chosen = there[-1]
+        shape = chosen.shapes[0]
+        if isinstance(shape, Values) and len(shape.trees) == 1:
+            with suppress(Unreadable):
+                number = expressions.worth(shape.trees[0], {})
+                if isinstance(number, Fraction):
+                    return str(number)
+        return bare(chosen.text)
+    return bare(said.raw or said.text) if len(said.raw or said.text) <= 120 else ""
 
 
 def library_says(said: str, reference: str, latex: bool = True, expression: bool = True) -> tuple[Any, ...]:
@@ -327,20 +502,3 @@ def library_says(said: str, reference: str, latex: bool = True, expression: bool
         read[1] = parse(reference, extraction_config=configs)
         right = read[0] is not None and bool(verify(read[1], read[0]))
     return *(one and [str(value) for value in one] for one in read), right
-
-
-def _region(text: str) -> str:
-    """An inequality as the interval of its solutions, several of them as a union; anything else as it is."""
-    parts = re.split(r"\s*\bor\b\s*", text)
-    found = [_INEQUALITY.fullmatch(part.strip()) for part in parts]
-    if not parts or not all(found):
-        return text
-    out = []
-    for one in found:
-        assert one is not None
-        low, opening, closing, high = one.groups()
-        if closing in (">", "\\ge"):
-            low, opening, closing, high = high, closing, "", "\\infty"
-        start = f"{'[' if opening in _CLOSED else '('}{low or _LEAST}"
-        out.append(f"{start},{high}{']' if closing in _CLOSED else ')'}")
-    return "\\cup ".join(out)

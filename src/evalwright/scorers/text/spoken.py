@@ -12,7 +12,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
-from evalwright.scorers.text.language import identify, in_script, speaks, unique_script
+from evalwright.scorers.text.language import identify, in_script, is_small_word, speaks, unique_script
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.locate import MOST_CHARACTERS
 from evalwright.scorers.text.marks import SPACELESS
@@ -36,6 +36,10 @@ _NAME = re.compile(
 )
 """Words in Latin letters that are written as names are: "Guido van Rossum", "GPT-4", "iPhone"."""
 _LATIN_WORD, _SPACELESS_LETTER = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*"), re.compile(f"[{SPACELESS}]")
+FEWEST_OWN_LETTERS = 4
+LEAST_OWN_SHARE = 0.1
+MOST_SMALL_WORDS = 5
+"""Of so many foreign terms at most one is a small word ("state of the art")."""
 _FEWEST_WORDS, _FEWEST_LETTERS = 3, 7
 """A text of fewer words, or in a script without spaces of fewer letters, may be a name or an option's."""
 
@@ -64,7 +68,8 @@ def spoken(text: str, code: str) -> Spoken:
     brief = ""
     for sentence in (part for line in text.splitlines() for part in sentences(line)):
         sentence = _without_names(sentence, code)
-        if _is_brief(sentence) and not (unique_script(code) and in_script(sentence, code)):
+        tells = (unique_script(code) and in_script(sentence, code)) or _in_another_script(sentence, code)
+        if _is_brief(sentence) and not tells:
             brief = f"{brief} {sentence}"
         else:
             found[_language(sentence, code)] += _letters(sentence)
@@ -77,9 +82,31 @@ def spoken(text: str, code: str) -> Spoken:
 
 def _language(sentence: str, code: str) -> str:
     """The language of a sentence, `code` where it may be that; "" where nothing says."""
-    if speaks(sentence, code):
+    if speaks(sentence, code) or _has_foreign_terms(sentence, code):
         return code
     return identify(sentence)[0]
+
+
+def _has_foreign_terms(sentence: str, code: str) -> bool:
+    """Whether a sentence of a script of its own only takes terms from a language in Latin letters: no small words bind them."""
+    own = in_script(sentence, code)
+    if in_script("a", code) or own < max(FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _letters(sentence)):
+        return False
+    words = [word.casefold() for word in _LATIN_WORD.findall(sentence) if word.isascii()]
+    return sum(map(is_small_word, words)) * MOST_SMALL_WORDS <= len(words)
+
+
+def _in_another_script(sentence: str, code: str) -> bool:
+    """Whether half of the letters or more of a text for a language of another script than the Latin one are in neither: names are written in both."""
+    if in_script("a", code):
+        return False
+    foreign = sum(
+        char.isalpha() and not char.isascii() and not in_script(char, "en") and not in_script(char, code)
+        for char in sentence
+    )
+    if code == "ja":  # Chinese characters are Japanese too
+        foreign -= sum("\u3400" <= char <= "\u9fff" for char in sentence)
+    return 2 * foreign >= max(1, _letters(sentence))
 
 
 def _without_names(sentence: str, code: str) -> str:

@@ -52,7 +52,7 @@ class Words:
 
 
 def fold(text: str) -> str:
-    """Casefolded text without the marks that people leave out: Latin, Greek and Cyrillic accents, Arabic and Hebrew points.
+    """Casefolded text without the marks that people leave out: Latin, Greek and Cyrillic accents, Arabic and Hebrew points, hamza and nukta.
 
     Marks that carry meaning (vowel signs of Indic scripts, Thai vowels, kana voicing) stay.
     """
@@ -64,9 +64,9 @@ def fold(text: str) -> str:
 
 _FOLDS: dict[int, str | None] = {
     **dict.fromkeys(range(0x300, 0x370)),
-    **dict.fromkeys([*range(0x5B0, 0x5BE), 0x5BF, 0x5C1, 0x5C2, *range(0x64B, 0x653), 0x670, 0x640]),
+    **dict.fromkeys([*range(0x5B0, 0x5BE), 0x5BF, 0x5C1, 0x5C2, *range(0x64B, 0x656), 0x670, 0x640, 0x93C]),
     **{ord(char): other for char, other in zip("øłđðıħŧŋĸ", "olddihtnk", strict=True)},
-    ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss", ord("ə"): "a",
+    ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss", ord("ə"): "a", ord("ى"): "ي",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.core.private import LONGEST_LINE, lines_of
-from evalwright.tasks.datasets.rows import Row
+from evalwright.tasks.datasets.rows import DECODER, NotData, Row
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
 from evalwright.tasks.files import failing_as
 from evalwright.tasks.templates import other_separator
@@ -133,7 +133,7 @@ def _checked(rows: Iterator[tuple[int, Any]], label: str) -> Iterator[tuple[int,
 def _list_in(file: io.TextIOWrapper, key: str, label: str) -> list[Any]:
     # A list inside an object is read whole: it is the one form that cannot be cut into rows as it comes.
     with failing_as(DatasetError, f"{label}: this is not JSON", (ValueError, RecursionError)):
-        value = json.load(file)
+        value = DECODER.decode(file.read())
     for step in key.split("."):
         if not isinstance(value, dict) or step not in value:
             raise DatasetError(f"{label}: there is no key '{key}' in the file.")
@@ -145,7 +145,6 @@ def _list_in(file: io.TextIOWrapper, key: str, label: str) -> list[Any]:
 
 def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]:
     """The elements of a JSON array one by one, never the whole of it."""
-    decoder = json.JSONDecoder()
     buffer = file.read(_CHUNK).lstrip()
     if not buffer.startswith("["):
         hint = "; name the key of the list with `key:`" if buffer.startswith("{") else ""
@@ -165,10 +164,12 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
         number += 1
         while True:
             try:
-                value, end = decoder.raw_decode(buffer, position)
+                value, end = DECODER.raw_decode(buffer, position)
                 # A number at the very end of the buffer may go on in what is not read yet.
                 if end < len(buffer) or not (more := file.read(_CHUNK)):
                     break
+            except NotData as error:
+                raise DatasetError(f"{label}, row {number:,}: {error}.") from None
             except (ValueError, RecursionError) as error:
                 # Reading twice as much each time keeps the work linear in the size of a row.
                 more = file.read(max(_CHUNK, len(buffer) - position))

@@ -10,6 +10,7 @@ import base64
 import errno
 import hashlib
 import json
+import math
 import os
 from array import array
 from bisect import bisect_right
@@ -34,11 +35,12 @@ _CHUNK = 1 << 20
 class FileSource:
     """A file on disk, opened once however many tasks read it.
 
-    label: what errors call it. checked: every line was read once and is a row.
+    label: what errors call it, where it is a copy that was made here. checked: every line was read once and is a row.
     """
 
     def __init__(self, path: Path, label: str = "") -> None:
         self.path = path
+        self.is_copy = bool(label)
         self.label = label or shown(path)
         self.checked = False
         self._handle: int | None = None
@@ -192,7 +194,7 @@ class Rows:
         for place, source in enumerate(self.sources):
             self._starts.append(len(self._offsets))
             number = 0
-            for offset, raw in source.lines():
+            for line_number, (offset, raw) in enumerate(source.lines(), 1):
                 if offset == 0:
                     offset, raw = _without_bom(raw, source.label)
                 line = raw.strip()
@@ -203,7 +205,9 @@ class Rows:
                 if skip is not None and skip(line):
                     continue
                 where = f"{source.label}, row {number:,}"
-                row = parse(line, where)
+                if line_number != number:
+                    where = f"{where} (line {line_number:,})"
+                row = parse(line, where, is_copy=isinstance(source, FileSource) and source.is_copy)
                 if self.added:
                     row = {**self.added[place], **row}
                 start = offset + raw.index(line[:1]) if raw[:1] != line[:1] else offset
@@ -259,10 +263,41 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
 
 
-def parse(line: bytes, where: str) -> Row:
-    """One line as a row. Raises DatasetError that says what is wrong with it."""
+class NotData(ValueError):
+    """JSON that Python would read and that says nothing certain: the message is the rest of a sentence, "it has ..."."""
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise NotData(f"it has the number {text[:40]}, which is too large to be one")
+    return number
+
+
+def _no_constant(name: str) -> float:
+    raise NotData(f"it has {name}, which is no JSON; leave the column out, or write null")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise NotData(f"it has the key '{twice[:60]}' twice")
+    return row
+
+
+DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_distinct)
+"""Reads JSON that somebody wrote as data. Raises NotData for what Python alone would take: NaN, 1e999, a key given twice."""
+
+
+def parse(line: bytes, where: str, *, is_copy: bool = False) -> Row:
+    """One line as a row. Raises DatasetError that says what is wrong with it. is_copy: it was written here, of a table that may have NaN."""
     try:
-        row = json.loads(line.decode())
+        text = line.decode()
+        row = json.loads(text) if is_copy else DECODER.decode(text)
+    except NotData as error:
+        raise DatasetError(f"{where}: this line is no row: {error}.") from None
     except UnicodeDecodeError as error:
         raise DatasetError(
             f"{where}: byte {error.start + 1} of the line is not UTF-8 text; save the file as UTF-8."

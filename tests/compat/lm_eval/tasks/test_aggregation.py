@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.compat.lm_eval.tasks import aggregation, labels
+from evalwright.compat.lm_eval.tasks import aggregation, estimates, labels
 
 LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
 
@@ -66,3 +66,28 @@ def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     if len({label for pair in pairs for label in pair}) > 2:
         with pytest.raises(ValueError, match="needs the labels 0 and 1"):
             labels.value("f1", pairs)
+
+
+PAIRS = [(-30.0, 12.0), (-55.0, 20.0), (-12.0, 7.0), (-80.0, 31.0)]
+BRIER = [(0, [0.7, 0.2, 0.1]), (1, [0.3, 0.3, 0.4]), (2, [0.1, 0.1, 0.8]), (0, [0.2, 0.5, 0.3])]
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [
+        ("brier_score", BRIER),
+        ("perplexity", [-1.0, -2.5, -0.7, -1.9]),
+        ("weighted_perplexity", PAIRS),
+        ("bits_per_byte", PAIRS),
+    ],
+)
+def test_corrected_scores_have_the_published_value_and_an_interval(name: str, items: list[Any]) -> None:
+    found = estimates.INTERVALS[name](items, 2)
+    assert found.value == pytest.approx(aggregation.BUILT_IN[name](items))
+    assert found.low < found.value < found.high
+    assert (found.n, found.n_missing) == (4, 2)
+
+
+def test_a_brier_score_stays_within_0_and_2() -> None:
+    found = estimates.INTERVALS["brier_score"]([(0, [0.0, 1.0]), (0, [0.1, 0.9])] * 3, 0)
+    assert 0.5 < found.low < found.value < found.high <= 2.0

@@ -291,7 +291,7 @@ def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> Non
     ("kind", "reason"),
     [
         ("mamba", "it carries a state from token to token that cannot branch"),
-        ("bloom", "it does not take position_ids"),
+        ("bloom", "it does not use position_ids"),
     ],
 )
 def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
@@ -389,7 +389,7 @@ def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorer
     class Stubborn:
         def __call__(self, **given: Any) -> Any:
             tried.append(tree.forward.cascading)
-            if given["past_key_values"] is not None and len(tried) > 2:
+            if given[tree.forward.cache_argument] is not None and len(tried) > 2:
                 raise ValueError("attention mask must be of two dimensions")
             return inner(**given)
 

@@ -103,7 +103,7 @@ def test_an_anthropic_batch_is_told_from_known_ones_and_by_its_moment() -> None:
         for _ in range(3):
             since.append(time.time())
             made.append(await api.submit(items_of("anthropic", 3), ""))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.3)  # longer than a connection rests before it is first used again
         found = [await api.find(Lost("", moment, 3, ())) for moment in since]
         return made, [*found, await api.find(Lost("", since[1], 3, made[:2]))]
 

@@ -39,9 +39,13 @@ async def served(pieces: Sequence[bytes], kind: str, use: Callable[[str], Awaita
         return await use(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
 
 
-def streamed(pieces: Sequence[bytes], provider: str = "openai", kind: str = SSE) -> Response:
+def streamed(
+    pieces: Sequence[bytes], provider: str = "openai", kind: str = SSE, **arguments: object
+) -> Response:
     async def use(url: str) -> Response:
-        model = open_model(f"{provider}/{url}#claude", {"stream": True, "api_key_env": "TEST_KEY"})
+        model = open_model(
+            f"{provider}/{url}#claude", {"stream": True, "api_key_env": "TEST_KEY", **arguments}
+        )
         assert isinstance(model, RemoteModel)
         try:
             return await model.answer(Generate("hello"))
@@ -99,6 +103,19 @@ def test_what_other_servers_do_to_a_stream() -> None:
     )
     found = streamed([stream])
     assert (found.text, found.finish_reason, found.usage.input_tokens) == ("ab", "stop", 3)
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+@pytest.mark.parametrize("is_text", [True, False])
+def test_an_answer_that_says_why_it_ended_is_whole_without_done(reason: str, is_text: bool) -> None:
+    parts = [{"delta": {"content": "a"}}, {"delta": {"content": "b"}, "finish_reason": reason}]
+    if is_text:
+        parts = [{"text": "a"}, {"text": "b", "finish_reason": reason}]
+    stream = b"".join(b"data: %b\n\n" % json.dumps({"choices": [part]}).encode() for part in parts)
+    usage = b'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}\n\n'
+    for after, written in ((b"", 0), (usage, 2)):
+        found = streamed([stream + after], interface="completions" if is_text else "chat")
+        assert (found.text, found.finish_reason, found.usage.output_tokens) == ("ab", reason, written)
 
 
 def test_a_server_that_answers_in_one_piece_is_taken_at_its_word() -> None:

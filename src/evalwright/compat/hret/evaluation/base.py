@@ -13,7 +13,8 @@ from evalwright.core.errors import Failure, ScoringError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord
-from evalwright.evaluation.running import run_blocking, score_answer
+from evalwright.evaluation.running import run_blocking
+from evalwright.evaluation.scoring import score_answer
 from evalwright.runs.aggregation import TaskTally
 
 EVALUATION_REGISTRY = Classes(

@@ -17,7 +17,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import COUNTED, NO_FILTER, our_kind, spelled
 from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
-from evalwright.compat.lm_eval.tasks.aggregation import by_error
+from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
 from evalwright.compat.recording import number as finite
 from evalwright.core.errors import EvalwrightError, Failure
 from evalwright.core.responses import Response
@@ -235,10 +235,21 @@ def _worth(metric: str, value: Any) -> float | None:
         return counted[0]
     if not isinstance(value, list):
         return number(value)
-    if metric == "brier_score" and len(value) == 2 and isinstance(value[1], list):
-        parts = [number(one) or 0.0 for one in value[1]]  # of right class, probabilities of all classes
-        return -math.fsum((one - float(place == value[0])) ** 2.0 for place, one in enumerate(parts))
+    loss = _loss(metric, value)
+    if loss is not None:
+        return -loss
     return float(len(value) == 2 and value[0] == value[1])
+
+
+BRIER = "brier_score"
+
+
+def _loss(metric: str, value: Any) -> float | None:
+    """An item's number; of a Brier score's pair (right choice, probabilities of all) the squared distance."""
+    if metric != BRIER or not (isinstance(value, list) and len(value) == 2 and isinstance(value[1], list)):
+        return number(value)
+    probabilities = [number(one) or 0.0 for one in value[1]]
+    return math.fsum((one - float(place == value[0])) ** 2.0 for place, one in enumerate(probabilities))
 
 
 def _text(value: Any) -> str:
@@ -279,7 +290,7 @@ class Items:
 
     def add(self, item: Any, cluster: int) -> None:
         """Count one document's item in; None is missing."""
-        value, count = pair(self.metric, item) or (number(item), 1.0)
+        value, count = pair(self.metric, item) or (_loss(self.metric, item), 1.0)
         if value is not None:
             self.values.append(value)
             self.counts.append(count)
@@ -327,6 +338,10 @@ def _again(
             return kind, statistics.perplexity(values, counts, clusters=clusters, n_missing=n_missing)
         except ValueError:
             return kind, None
+    if metric == BRIER:
+        return kind, statistics.mean_interval(
+            values, clusters=clusters, n_missing=n_missing, value_range=BRIER_RANGE
+        )
     parts = {"log_likelihood": values, COUNTED[metric]: counts} if metric in COUNTED else {}
     column = Column(values, parts, clusters, n_missing)
     ours = kind if kind in ("accuracy", "exact-match") or metric in COUNTED else "mean"

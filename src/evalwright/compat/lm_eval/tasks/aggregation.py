@@ -72,13 +72,22 @@ def bits_per_byte(items: Items) -> float:
     return -weighted(items) / math.log(2)
 
 
-def brier_score(items: Items) -> float:
-    """The mean squared distance of the probabilities from the gold choice."""
+BRIER_RANGE = (0.0, 2.0)
+
+
+def brier_losses(items: Items) -> NDArray[np.float64]:
+    """The squared distance of each item's probabilities from the gold choice, from 0 to 2."""
     import numpy as np
 
     golds, predictions = zip(*items, strict=True)
     table = np.array(predictions, dtype=float)
-    return float(np.mean(np.sum((table - np.eye(table.shape[1])[list(golds)]) ** 2, axis=1)))
+    losses: NDArray[np.float64] = np.sum((table - np.eye(table.shape[1])[list(golds)]) ** 2, axis=1)
+    return losses
+
+
+def brier_score(items: Items) -> float:
+    """The mean squared distance of the probabilities from the gold choice."""
+    return float(brier_losses(items).mean())
 
 
 def corpus_score(name: str, items: Items) -> float:

@@ -69,16 +69,22 @@ class TaskWork:
         own_wins = options.num_fewshot is None or (shots == 0 and options.published)
         self.num_fewshot = int((shots or 0) if own_wins else options.num_fewshot or 0)
 
-    def scorer(self, name: str, how: Mapping[str, Any], score: Callable[[Sample, Answer], Score]) -> Scorer:
+    def scorer(
+        self,
+        name: str,
+        how: Mapping[str, Any],
+        score: Callable[[Sample, Answer], Score],
+        on_fault: Callable[..., Any] | None = None,
+    ) -> Scorer:
         """The scorer of a pipeline. What runs programs waits for its turn, and does not hold up the requests."""
         if not self.runs_programs:
-            return Scorer(name, DIALECT, how, score)
+            return Scorer(name, DIALECT, how, score, on_fault=on_fault)
 
         async def score_apart(sample: Sample, answer: Answer, ask: Ask) -> Score:
             async with turns():
                 return await asyncio.to_thread(score, sample, answer)
 
-        return Scorer(name, DIALECT, how, score_apart, asks=True)
+        return Scorer(name, DIALECT, how, score_apart, asks=True, on_fault=on_fault)
 
     def without(self, lacking: frozenset[Ability]) -> str:
         """What to do where the model lacks abilities that the task needs."""
@@ -117,7 +123,12 @@ class TaskWork:
                 self.without,
             ),
             scorers=tuple(
-                self.scorer(key, how, partial(self.score, pipeline=pipeline))
+                self.scorer(
+                    key,
+                    how,
+                    partial(self.score, pipeline=pipeline),
+                    on_fault=partial(self.score_fault, pipeline=pipeline),
+                )
                 for key, pipeline in self.pipelines.items()
             ),
             metrics=self.metrics.specs({key: [one.name for one in own] for key in self.pipelines}),
@@ -154,6 +165,13 @@ class TaskWork:
             score_as_empty=NO_ANSWER if options.published else (),
             found_metrics=self.metrics.specs,
         )
+
+    def score_fault(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
+        """The Score of a reply that is no answer: that of an empty text, and where likelihoods lack, 0 in every share."""
+        try:
+            return self.score(sample, answer, pipeline=pipeline)
+        except Exception:  # whatever a task's own Python does with what is not there
+            return Score(0.0, parts=dict.fromkeys(self.metrics.shares, 0.0))
 
 
 class Samples:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics as standard
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -86,6 +86,11 @@ class Metrics:
             function=partial(self.estimate, metric, name, function),
         )
 
+    @property
+    def shares(self) -> list[str]:
+        """The metrics that are means of what is 1 where a row is right and 0 where it is wrong."""
+        return [metric for metric, (name, _) in self._ways.items() if self._kind(metric, name) == "accuracy"]
+
     def less(self, metric: str) -> bool:
         """Whether less of a metric is better: as the task says, else as the published registry does."""
         said = {entry.name: entry.higher_is_better for entry in self.definition.metrics}.get(metric)
@@ -137,17 +142,13 @@ class Metrics:
 
     def estimate(self, metric: str, name: str, function: Aggregation, column: Column) -> Estimate:
         """One metric over one pipeline's column."""
-        from evalwright.statistics import mean_interval
-
         items = values_of(metric, column)
         n, failed = len(items), column.n_missing
         if not n:
             return by_error(math.nan, None, n, failed, "no interval: nothing was scored")
         try:
-            if not self.published and name == "mean":
-                numbers = [float(item) for item in items]
-                limits = (0.0, 1.0) if all(0 <= number <= 1 for number in numbers) else None
-                return mean_interval(numbers, n_missing=failed, value_range=limits)
+            if not self.published and name in INTERVALS:
+                return INTERVALS[name](items, failed)
             value = float(function(items))
             error = aggregation.standard_error(name, items, metric, self.iterations)
         except Exception as found:
@@ -157,6 +158,49 @@ class Metrics:
             return by_error(value, None, n, failed, f"no interval ({whose})")
         how = "of the mean" if name == "mean" else "by bootstrap"
         return by_error(value, error, n, failed, f"normal interval, standard error {how} ({whose})")
+
+
+def _mean_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
+    from evalwright.statistics import mean_interval
+
+    numbers = [float(item) for item in items]
+    limits = (0.0, 1.0) if all(0 <= number <= 1 for number in numbers) else None
+    return mean_interval(numbers, n_missing=n_missing, value_range=limits)
+
+
+def _brier_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
+    from evalwright.statistics import mean_interval
+
+    losses = aggregation.brier_losses(items)
+    return mean_interval(losses, n_missing=n_missing, value_range=aggregation.BRIER_RANGE)
+
+
+def _perplexity_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
+    from evalwright.statistics import perplexity
+
+    return perplexity([float(item) for item in items], [1.0] * len(items), n_missing=n_missing)
+
+
+def _weighted_perplexity_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
+    from evalwright.statistics import perplexity
+
+    return perplexity(*zip(*items, strict=True), n_missing=n_missing)
+
+
+def _bits_estimate(items: Sequence[Any], n_missing: int) -> Estimate:
+    from evalwright.statistics import bits_per_byte
+
+    return bits_per_byte(*zip(*items, strict=True), n_missing=n_missing)
+
+
+INTERVALS: Mapping[str, Callable[[Sequence[Any], int], Estimate]] = {
+    "bits_per_byte": _bits_estimate,
+    "brier_score": _brier_estimate,
+    "mean": _mean_estimate,
+    "perplexity": _perplexity_estimate,
+    "weighted_perplexity": _weighted_perplexity_estimate,
+}
+"""In corrected scoring: aggregations with an interval of their own, from a metric's items and how many are missing."""
 
 
 def values_of(metric: str, column: Column) -> list[Any]:

@@ -133,13 +133,13 @@ class Slots:
             plan = cascade.PassPlan(stored, mask=mask_of_step, step=self._stepping)
             attending = cascade.attending(self._config, plan)
         with attending:
-            return self._whole.base(
+            return self._whole.with_cache(
+                cascade.cache_of(self._layers),
                 input_ids=ids,
                 position_ids=positions,
                 attention_mask=mask,
-                past_key_values=cascade.cache_of(self._layers),
                 use_cache=True,
-            ).last_hidden_state
+            )
 
     def _copy(self, copies: Sequence[int]) -> None:
         first = self.used

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,15 @@ from transformers.cache_utils import DynamicCache
 
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
+from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.tree import Row
 
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 _SHORT_SIGHTED_ROPE = {"dynamic", "longrope"}
+
+CACHE_ARGUMENTS = ("cache", "past_key_values")
+"""What `forward` calls the cache that it takes: from transformers 5.24 on, and before. The first that a model uses counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class TreeForward:
         self.config = text_config(model)
         self.dtype = next(model.parameters()).dtype
         self.number_bytes = int(self.dtype.itemsize)
-        self.refusal = self._static_refusal()
+        self.cache_argument = CACHE_ARGUMENTS[0]
+        self.refusal = self._static_refusal() or self._tried_refusal()
         self.cascading = self.refusal is None and cascade.is_possible(self.config, device)
         self.longest = longest_path(self.config)
 
@@ -94,10 +98,20 @@ class TreeForward:
         ids = torch.tensor([list(tokens)], device=self.device)
         cache = self._cache(NOTHING, keep=True, joined=False)
         with torch.inference_mode():
-            hidden = self.base(
-                input_ids=ids, attention_mask=torch.ones_like(ids), past_key_values=cache, use_cache=True
-            ).last_hidden_state
+            hidden = self.with_cache(
+                cache, input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=True
+            )
         return hidden[0], _extended(NOTHING, cache)
+
+    def with_cache(self, cache: DynamicCache | None, **arguments: Any) -> Tensor:
+        """The last hidden states of a pass that uses this cache.
+
+        Args:
+            cache: what holds the keys and values; None for a pass without.
+            arguments: the others of the model's `forward`.
+        """
+        hidden: Tensor = self.base(**{self.cache_argument: cache}, **arguments).last_hidden_state
+        return hidden
 
     def _portable(
         self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
@@ -112,7 +126,7 @@ class TreeForward:
             # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
         cache = self._cache(past, keep, joined=True) if given["use_cache"] else None
-        hidden = self.base(past_key_values=cache, **given).last_hidden_state
+        hidden = self.with_cache(cache, **given)
         return hidden, _extended(past, cache) if keep else None
 
     def _cascaded(
@@ -127,7 +141,7 @@ class TreeForward:
         with cascade.attending(self.config, cascade.PassPlan(past.layers, parts)):
             # Only a mask that is given keeps some models from warning of padding; this one is not used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
-            hidden = self.base(past_key_values=cache, **given).last_hidden_state
+            hidden = self.with_cache(cache, **given)
         return hidden, _extended(past, cache) if keep else None
 
     def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
@@ -165,9 +179,44 @@ class TreeForward:
             return "its output head cannot be applied to single positions"
         if getattr(self.config, "_attn_implementation", None) not in ("sdpa", "eager"):
             return "its attention takes no mask in four dimensions (attn_implementation sdpa and eager do)"
-        missing = {"position_ids", "past_key_values", "attention_mask", "use_cache"}
-        missing -= set(signature(self.base.forward).parameters)
-        return f"it does not take {', '.join(sorted(missing))}" if missing else None
+        return None
+
+    def _tried_refusal(self) -> str | None:
+        """How the model takes a cache, found by two passes of eight tokens; why it cannot be used, or None."""
+        ids = torch.arange(1, 9, device=self.device)[None] % int(self.config.vocab_size)
+        steps = torch.arange(8, device=self.device)[None]
+        refusal = ""
+        for argument in CACHE_ARGUMENTS:
+            self.cache_argument = argument
+            cache = self._cache(NOTHING, keep=True, joined=False)
+            try:
+                near, far = (self._tried_at(ids, positions, cache) for positions in (steps, 2 * steps))
+            except Exception as error:  # whatever it says, it cannot be used this way
+                refusal = refusal or _refusal_of(error)
+                continue
+            if torch.equal(near, far):
+                return "it does not use position_ids"
+            if all(layer.new is not None for layer in cache.layers):
+                return None
+            refusal = "it does not use the cache that it is given"
+        return refusal
+
+    def _tried_at(self, ids: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:
+        with torch.inference_mode(), quiet():
+            return self.with_cache(
+                cache,
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                position_ids=positions,
+                use_cache=True,
+            )
+
+
+def _refusal_of(error: Exception) -> str:
+    """Why a model refused a pass, in words."""
+    message = str(error)
+    refused = [name for name in ("position_ids", "attention_mask", "use_cache") if name in message]
+    return f"it does not take {', '.join(refused)}" if refused else message or type(error).__name__
 
 
 def _extended(past: Stored, cache: Any) -> Stored:

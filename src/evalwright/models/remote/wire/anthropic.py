@@ -56,8 +56,17 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
     finish = CONTENT_FILTER if stopped == "refusal" else form.finish_of(stopped)
     # The interface refuses stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
-    excused = any(block.get("type") in ("tool_use", "redacted_thinking") for block in content)
-    return Said(text, reasoning, finish, message_usage(data), data.get("model"), excused)
+    kinds = [block.get("type") for block in content]
+    called, hidden = "tool_use" in kinds, "redacted_thinking" in kinds
+    return Said(
+        text,
+        reasoning,
+        finish,
+        message_usage(data),
+        data.get("model"),
+        excused=called or hidden,
+        calls_tool=called,
+    )
 
 
 def message_usage(data: Any) -> Usage:
@@ -124,7 +133,9 @@ class MessageGatherer(form.Gathering):
             raise form.not_documented(self.settings, "a delta of a block that was started", data)
         for name in self._TEXT:
             if delta.get("type") == f"{name}_delta":
-                self._parts.setdefault(index, []).append(str(delta.get(name) or ""))
+                text = str(delta.get(name) or "")
+                self._parts.setdefault(index, []).append(text)
+                self.has_text = self.has_text or text != ""
 
     def _end(self, data: Mapping[str, Any]) -> None:
         delta = data.get("delta")

@@ -72,11 +72,12 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
         raise form.not_documented(settings, "output.message.content as a list of blocks", data)
     text = "".join(str(block["text"]) for block in content if isinstance(block.get("text"), str))
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
-    excused = any("toolUse" in block or "reasoningContent" in block for block in content)
+    called = any("toolUse" in block for block in content)
+    excused = called or any("reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"))
     # Many models refuse stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
-    return Said(text, reasoning, finish, converse_usage(data), excused=excused)
+    return Said(text, reasoning, finish, converse_usage(data), excused=excused, calls_tool=called)
 
 
 def converse_usage(data: Any) -> Usage:
@@ -135,8 +136,10 @@ class ConverseGatherer(form.Gathering):
             raise form.not_documented(self.settings, "a delta", data)
         if isinstance(text := delta.get("text"), str):
             block.setdefault("text", []).append(text)
+            self.has_text = self.has_text or text != ""
         thought = delta.get("reasoningContent")
         if isinstance(thought, Mapping):
+            self.has_text = self.has_text or bool(thought.get("text"))
             block.setdefault("reasoning", []).append(str(thought.get("text") or ""))
 
     def result(self) -> Any:

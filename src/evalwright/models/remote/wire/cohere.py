@@ -56,9 +56,8 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
     content = message.get("content")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     text, reasoning = _joined(parts, "text"), _joined(parts, "thinking")
-    return Said(
-        text, reasoning, form.finish_of(finish), _usage(data), excused=bool(message.get("tool_calls"))
-    )
+    called = bool(message.get("tool_calls"))
+    return Said(text, reasoning, form.finish_of(finish), _usage(data), excused=called, calls_tool=called)
 
 
 def _joined(parts: list[Mapping[str, Any]], name: str) -> str:
@@ -136,6 +135,7 @@ class CohereGatherer(form.Gathering):
             if isinstance(content.get(name), str):
                 part[name] = part.get(name, "") + content[name]
                 if content[name]:
+                    self.has_text = True
                     part["type"] = name
         part["type"] = content.get("type") or part["type"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from evalwright.core.errors import BadReply, EmptyReply, Overloaded, Rejected, RequestError
-from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
+from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL, TOOL_CALL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.models.base import answers_tokens, stop_at
@@ -71,7 +71,7 @@ class Said:
     """What a reply says, whatever its format.
 
     finish: "stop", "length", "content_filter", or the provider's word where it has another meaning. model: as the reply names it.
-    excused: there is a reason for an answer without content (a tool call). may_be_empty: an immediate end is an answer here where
+    excused: there is a reason for an answer without content. calls_tool: it is the call of a tool. may_be_empty: an immediate end is an answer here where
     the server counts a token for it. values: of an embedding.
     """
 
@@ -83,6 +83,7 @@ class Said:
     excused: bool = False
     may_be_empty: bool = False
     values: tuple[float, ...] = ()
+    calls_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,8 @@ class Wire:
             why = f" (it ended with {clean(said.finish, 40)})" if said.finish not in ("stop", "") else ""
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         finish = said.finish
+        if said.calls_tool and not text and finish not in _NO_TEXT:
+            finish = TOOL_CALL  # some formats end such a reply as any other
         if stop:  # not all of them are sent, and some servers (transformers serve) leave them in the text
             text, at_stop = cut_here(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
@@ -340,6 +343,7 @@ class Gathering:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.has_text = False
 
     def ended(self) -> bool:
         """Whether the answer is whole although no event said so."""
@@ -390,7 +394,7 @@ def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Map
 
 
 _NO_TEXT = frozenset(
-    (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL")
+    (LENGTH, CONTENT_FILTER, REFUSAL, "tool_use", "tool_calls", "function_call", "TOOL_CALL", TOOL_CALL)
 )
 """Finish reasons of replies that have no content for a reason."""
 _BROKEN_OFF = frozenset(
@@ -398,14 +402,14 @@ _BROKEN_OFF = frozenset(
 )
 """Finish reasons (in small letters) of answers that the provider did not bring to an end: what is there is none."""
 _UNFINISHED = frozenset((
-    "other", "malformed_response", "malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature",
-    "malformed_model_output", "malformed_tool_use", "pause_turn", "incomplete", "user_cancel",
+    "other", "malformed_response", "missing_thought_signature", "malformed_model_output", "pause_turn", "incomplete", "user_cancel",
 ))  # fmt: skip
 """Those of answers that neither the model nor a limit ended: text that stands there is a part of one. Without any it is an empty reply.
 The first line is Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's."""
 _FINISHES = {
     word: meaning
     for meaning, words in {
+        TOOL_CALL: "malformed_function_call unexpected_tool_call too_many_tool_calls malformed_tool_use",
         "stop": "stop end_turn stop_sequence complete eos_token",
         LENGTH: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded error_limit",
         CONTENT_FILTER: "content_filter content-filter content_filtered safety recitation blocklist prohibited_content spii sensitive language "

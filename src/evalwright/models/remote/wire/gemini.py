@@ -10,8 +10,10 @@ from urllib.parse import quote
 
 from evalwright.core.errors import EmptyReply
 from evalwright.core.images import Image
+from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import TokenLogProb, Usage
+from evalwright.models.remote.http_faults import Filtered, clean
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.options import NoLogProbs, at_place, parts, read_tokens
@@ -85,18 +87,18 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a GenerateContentResponse says. A prompt that was blocked ends with our word for a filter, with nothing in it."""
+    """What a GenerateContentResponse says. Raises Filtered where it has no candidate because the prompt was blocked."""
     form.sound(data, settings)
     usage, model = gemini_usage(data), data.get("modelVersion")
     candidate = _candidate(data, settings)
-    if candidate is None:
-        return Said("", "", "content_filter", usage, model)
     text, reasoning, called = _parts(candidate, data, settings)
-    if _blocked(data, candidate) and not (text or called):
-        return Said("", reasoning, "content_filter", usage, model)
+    if not (text or reasoning or called):
+        _refuse_blocked_prompt(data, settings)
+    if _is_blocked(candidate) and not (text or called):
+        return Said("", reasoning, CONTENT_FILTER, usage, model)
     finish = form.finish_of(candidate.get("finishReason"))
     text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
-    return Said(text, reasoning, finish, usage, model, excused=called)
+    return Said(text, reasoning, finish, usage, model, excused=called, calls_tool=called)
 
 
 def gemini_usage(data: Any) -> Usage:
@@ -110,25 +112,30 @@ def gemini_usage(data: Any) -> Usage:
     )
 
 
-def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any] | None:
-    """The first candidate; None where the prompt was blocked."""
+def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
+    """The first candidate. Raises Filtered where there is none because the prompt was blocked."""
     candidates = data.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
         return candidates[0]
-    if _blocked(data, {}):
-        return None
+    _refuse_blocked_prompt(data, settings)
     if not candidates and "usageMetadata" in data:
         raise EmptyReply(f"{settings.where} sent no candidate.")
     raise form.not_documented(settings, "candidates[0] or promptFeedback.blockReason", data)
 
 
-def _blocked(data: Mapping[str, Any], candidate: Mapping[str, Any]) -> bool:
-    """Whether the prompt was blocked, or the candidate: by a reason, or by a rating that says so."""
-    ratings = [form.at(data, "promptFeedback", "safetyRatings"), candidate.get("safetyRatings")]
-    found = [one for some in ratings if isinstance(some, list) for one in some]
-    return bool(form.at(data, "promptFeedback", "blockReason")) or any(
-        form.at(one, "blocked") is True for one in found
-    )
+def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
+    """Raise Filtered where the reply says that the prompt was blocked: the model was not asked."""
+    feedback = form.table(data.get("promptFeedback"))
+    reason = feedback.get("blockReason")
+    if reason or _is_blocked(feedback):
+        why = f" ({clean(str(reason), 40)})" if reason else ""
+        raise Filtered(f"{settings.where} stopped the prompt by its content filter{why}.")
+
+
+def _is_blocked(rated: Mapping[str, Any]) -> bool:
+    """Whether a safety rating, of a prompt or of a candidate, says that it was blocked."""
+    ratings = rated.get("safetyRatings")
+    return isinstance(ratings, list) and any(form.at(rating, "blocked") is True for rating in ratings)
 
 
 def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple[str, str, bool]:
@@ -168,7 +175,9 @@ class GeminiGatherer(form.Gathering):
             if not isinstance(candidate, Mapping):
                 raise form.not_documented(self.settings, "candidates[0]", data)
             parts = form.at(candidate, "content", "parts")
-            self._parts.extend(parts if isinstance(parts, list) else ())
+            new_parts = parts if isinstance(parts, list) else []
+            self._parts.extend(new_parts)
+            self.has_text = self.has_text or any(form.at(part, "text") for part in new_parts)
             for name, rows in form.table(candidate.get("logprobsResult")).items():
                 if isinstance(rows, list):
                     self._logprobs.setdefault(name, []).extend(rows)

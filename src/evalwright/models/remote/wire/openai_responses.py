@@ -21,6 +21,8 @@ from evalwright.models.remote.wire.format import Said, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, SCHEMA_NAME, NoLogProbs, content, read_tokens
 
 _POLICIES = ("bio_policy", "misalignment_policy_violation")
+_TEXT_DELTAS = ("_text.delta", "refusal.delta")
+"""Ends of the names of events with a piece of text: of the answer, of a refusal, of the reasoning or its summary."""
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -90,7 +92,9 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
     if refusal and not text.strip() and finish != CONTENT_FILTER:
         text, finish = refusal, REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
-    return Said(text, reasoning, finish, response_usage(data), data.get("model"), excused=called)
+    return Said(
+        text, reasoning, finish, response_usage(data), data.get("model"), excused=called, calls_tool=called
+    )
 
 
 def response_usage(data: Any) -> Usage:
@@ -161,6 +165,8 @@ class ResponsesGatherer(form.Gathering):
         kind = form.an_object(data, self.settings, "an event as a JSON object").get("type") or event
         if kind == "error":
             raise _failure(form.table(data.get("error")) or data, self.settings)
+        if str(kind).endswith(_TEXT_DELTAS):
+            self.has_text = self.has_text or bool(data.get("delta"))
         if kind == "response.output_item.done":
             self._items[form.count(data.get("output_index"))] = data.get("item")
         if kind not in _ENDS:

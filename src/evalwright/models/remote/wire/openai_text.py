@@ -61,7 +61,7 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
     if refusal and not text.strip() and finish != CONTENT_FILTER:
         text, finish = refusal, REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
-    return Said(text, reasoning, finish, usage, data.get("model"), excused=called)
+    return Said(text, reasoning, finish, usage, data.get("model"), excused=called, calls_tool=called)
 
 
 def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
@@ -130,7 +130,10 @@ def reply_usage(data: Any) -> Usage:
 
 
 class CompletionGatherer(form.Gathering):
-    """The chunks of a streamed completion, put together as the completion would have been; `[DONE]` ends it."""
+    """The chunks of a streamed completion, put together as the completion would have been.
+
+    `[DONE]` ends it, or the stream's own end once a chunk has said why the answer ended: some servers leave `[DONE]` out.
+    """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -156,8 +159,14 @@ class CompletionGatherer(form.Gathering):
                 self._finish = choice.get("finish_reason") or self._finish
         return False
 
+    def ended(self) -> bool:
+        """Whether a chunk has said why the answer ended."""
+        return self._finish is not None
+
     def _take(self, choice: Mapping[str, Any]) -> None:
-        self._texts.append(str(choice.get("text") or ""))
+        text = str(choice.get("text") or "")
+        self._texts.append(text)
+        self.has_text = self.has_text or text != ""
 
     def _said(self) -> dict[str, Any]:
         return {"text": "".join(self._texts)}
@@ -184,6 +193,7 @@ class ChatGatherer(CompletionGatherer):
             if name in ("content", "refusal", *thinking):
                 text, thought = _content(value, choice, self.settings)
                 self._parts.setdefault(name, []).append(text)
+                self.has_text = self.has_text or bool(text or thought)
                 if thought:
                     self._parts.setdefault(thinking[0], []).append(thought)
             elif name in ("tool_calls", "function_call") and value:

@@ -1,4 +1,4 @@
-"""Simultaneous intervals against the single pair, Tukey's range, brute-force resampling and one another."""
+"""All pairs of models: each against the single comparison at its level, Holm's step-down by hand, ranks and their agreement."""
 
 import json
 from itertools import combinations
@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalwright.statistics import compare_paired, mean_interval, rank_sets, simultaneous_means
+from evalwright.statistics import compare_paired, holm, mean_interval, rank_sets, simultaneous_means
+from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
-from evalwright.statistics.simultaneous import simultaneous_differences
 
 
 def _scores(models: int, items: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:
@@ -24,7 +24,7 @@ def test_a_pair_with_gaps_is_that_of_compare_paired(clustered: bool) -> None:
     scores = rng.random((5, 80))
     scores[rng.random(scores.shape) < 0.3] = np.nan
     ids = rng.integers(0, 17, 80) if clustered else None
-    found = simultaneous_differences(scores, ids)
+    found = all_differences(scores, ids)
     for i in range(5):
         for j in range(5):
             pair = compare_paired(scores[i], scores[j], clusters=ids)
@@ -37,28 +37,13 @@ def test_a_pair_with_gaps_is_that_of_compare_paired(clustered: bool) -> None:
                 assert found.p_adjusted[i, j] >= pair.p_value
 
 
-@pytest.mark.parametrize("gaps", [False, True])
-def test_two_models_get_the_single_comparison(gaps: bool) -> None:
-    rng = np.random.default_rng(2)
-    scores = rng.random((2, 25))
-    if gaps:
-        scores[0, :3] = np.nan
-    found = simultaneous_differences(scores, draws=40_000)
-    pair = compare_paired(scores[0], scores[1])
-    width = (found.high - found.low)[0, 1]
-    assert width == pytest.approx(pair.high - pair.low, rel=0.02)
-    assert found.own_high[0, 1] == pytest.approx(found.high[0, 1], rel=1e-6)
-    assert found.p_adjusted[0, 1] == pytest.approx(pair.p_value, rel=0.05)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_board_of_two_says_what_the_comparison_says(seed: int) -> None:
-    # One pair needs no draws: with them its interval, and now and then its verdict, was another than that of `compare`.
     rng = np.random.default_rng(seed)
     scores = (rng.random((2, 30)) < [[0.6], [0.3]]).astype(float)
     scores[:, :3] = np.where(rng.random((2, 3)) < 0.4, np.nan, scores[:, :3])
     ids = None if seed < 2 else rng.integers(0, 9, 30)
-    found, pair = simultaneous_differences(scores, ids), compare_paired(*scores, clusters=ids)
+    found, pair = all_differences(scores, ids), compare_paired(*scores, clusters=ids)
     for low, high in ((found.low, found.high), (found.own_low, found.own_high)):
         assert (low[0, 1], high[0, 1]) == pytest.approx((pair.low, pair.high), abs=1e-9)
         assert (low[1, 0], high[1, 0]) == pytest.approx((-pair.high, -pair.low), abs=1e-9)
@@ -67,21 +52,10 @@ def test_a_board_of_two_says_what_the_comparison_says(seed: int) -> None:
 
 def test_one_item_and_a_failure_are_no_verdict() -> None:
     nan = np.nan
-    found = simultaneous_differences([[0.1, 0.1], [1.0, nan]])
+    found = all_differences([[0.1, 0.1], [1.0, nan]])
     pair = compare_paired([0.1, 0.1], [1.0, nan])
     assert (found.low[0, 1], found.high[0, 1]) == pytest.approx((pair.low, pair.high))
     assert found.low[0, 1] < 0 < found.high[0, 1]
-
-
-def test_intervals_that_hold_together_are_never_narrower_than_one_alone() -> None:
-    rng = np.random.default_rng(0)
-    row = rng.random(12)
-    for seed in range(6):
-        together = simultaneous_means(np.stack([row, row]), seed=seed)
-        alone = mean_interval(row)
-        assert together[0].low <= alone.low and alone.high <= together[0].high
-        alike = simultaneous_differences(np.stack([row, row, rng.permutation(row)]), seed=seed)
-        assert alike.critical >= stats.norm.ppf(0.975)
 
 
 def test_right_or_wrong_has_the_interval_and_test_of_compare_paired() -> None:
@@ -89,46 +63,64 @@ def test_right_or_wrong_has_the_interval_and_test_of_compare_paired() -> None:
     scores = (rng.random((4, 60)) < 0.9).astype(float)
     scores[rng.random(scores.shape) < 0.1] = np.nan
     scores[3] = scores[2]
-    found = simultaneous_differences(scores)
-    level = 1 - 2 * float(stats.norm.sf(found.critical))
+    found = all_differences(scores)
     for i, j in [(0, 1), (1, 0), (2, 0), (2, 3)]:
-        pair = compare_paired(scores[i], scores[j], level=level)
-        assert (found.low[i, j], found.high[i, j]) == pytest.approx((pair.low, pair.high), abs=1e-9)
+        for low, high, level in (
+            (found.low, found.high, found.pair_level),
+            (found.own_low, found.own_high, found.own_level),
+        ):
+            pair = compare_paired(scores[i], scores[j], level=float(level[i, j]))
+            assert (low[i, j], high[i, j]) == pytest.approx((pair.low, pair.high), abs=1e-9)
         assert found.p_value[i, j] == pytest.approx(pair.p_value)
 
 
-def test_the_critical_value_of_independent_models_is_tukeys() -> None:
-    # The greatest |difference| of M independent means with one variance is the studentised range over sqrt 2.
-    found = simultaneous_differences(
-        np.random.default_rng(3).normal(0, 1, (8, 20_000)), value_range=None, draws=20_000
-    )
-    assert found.critical == pytest.approx(
-        stats.studentized_range.ppf(0.95, 8, np.inf) / np.sqrt(2), rel=0.015
-    )
+@pytest.mark.parametrize("graded", [False, True])
+def test_intervals_agree_with_holms_verdicts(graded: bool) -> None:
+    """Pair k is tested at alpha / (m - k + 1), and from the first that is not rejected on at that one's level."""
+    for seed in range(12):
+        scores = _scores(7, 90, seed=seed, spread=1.5)
+        if graded:
+            scores = 0.5 * scores + 0.5 * np.random.default_rng(seed).random(scores.shape)
+        found = all_differences(scores)
+        upper = np.triu_indices(7, 1)
+        p, level = found.p_value[upper], found.pair_level[upper]
+        assert found.p_adjusted[upper] == pytest.approx(holm(p))
+        differs = (found.low > 0) | (found.high < 0)
+        assert (differs == found.differs).all()
+        assert (((found.own_low > 0) | (found.own_high < 0)) == found.own_differs).all()
+        order = np.argsort(p, kind="stable")
+        rejected = 0
+        while rejected < len(p) and p[order[rejected]] < 0.05 / (len(p) - rejected):
+            assert (
+                level[order[rejected]] == pytest.approx(1 - 0.05 / (len(p) - rejected))
+                or p[order[rejected]] == p[order[rejected - 1]]
+            )
+            rejected += 1
+        assert found.differs[upper].sum() == rejected
+        if rejected < len(p):
+            assert level[order[rejected:]] == pytest.approx(1 - 0.05 / (len(p) - rejected))
 
 
-def test_the_critical_value_is_that_of_a_multinomial_bootstrap() -> None:
-    scores = _scores(6, 400)
-    ids = np.repeat(np.arange(80), 5)
-    first, second = np.triu_indices(6, 1)
-    differences = scores[first] - scores[second]
-    totals = (differences - differences.mean(axis=1, keepdims=True)).reshape(len(first), 80, 5).sum(axis=2)
-    weights = np.random.default_rng(4).multinomial(80, np.full(80, 1 / 80), size=20_000)
-    largest = np.abs((weights - 1) @ (totals / np.sqrt((totals**2).sum(axis=1, keepdims=True))).T).max(axis=1)
-    found = simultaneous_differences(scores, ids, draws=20_000)
-    assert found.critical == pytest.approx(float(np.quantile(largest, 0.95)), rel=0.02)
-    gappy = np.hstack([scores, np.full((6, 1), np.nan)])  # an item that nobody has takes the other path
-    again = simultaneous_differences(gappy, np.append(ids, 999), draws=20_000)
-    assert again.critical == pytest.approx(found.critical, rel=0.02)
-    assert np.allclose(again.standard_error, found.standard_error)
+def test_false_findings_are_at_most_five_in_a_hundred_boards() -> None:
+    false = 0
+    for seed in range(150):
+        scores = _scores(8, 60, seed=seed, spread=0.0)
+        false += bool(all_differences(scores).differs.any())
+    assert false <= 150 * 0.05 + 2 * np.sqrt(150 * 0.05 * 0.95)
 
 
-def test_random_groups_stand_for_many_units() -> None:
-    scores = _scores(6, 3000, seed=5)
-    found = simultaneous_differences(scores, draws=8000)
-    scores[0, :1] = np.nan
-    grouped = simultaneous_differences(scores, draws=8000)
-    assert grouped.critical == pytest.approx(found.critical, rel=0.03)
+def test_a_board_claims_what_holm_on_mid_p_claims() -> None:
+    """40 items, 20 models."""
+    ours = theirs = 0
+    for seed in range(40):
+        scores = _scores(20, 40, seed=seed, spread=3.0)
+        ours += int(all_differences(scores).differs.sum()) // 2
+        first, second = np.triu_indices(20, 1)
+        wins = ((scores[first] > scores[second]).sum(axis=1), (scores[first] < scores[second]).sum(axis=1))
+        least, both = np.minimum(*wins), wins[0] + wins[1]
+        mid_p = 2 * stats.binom.cdf(least, both, 0.5) - stats.binom.pmf(least, both, 0.5)
+        theirs += int((holm(np.minimum(mid_p, 1.0)) < 0.05).sum())
+    assert theirs > 50 and ours >= 0.9 * theirs
 
 
 def test_clusters_of_unlike_sizes_in_blocks() -> None:
@@ -143,37 +135,27 @@ def test_clusters_of_unlike_sizes_in_blocks() -> None:
     assert (found.units == codes.max() + 1).all()
 
 
-def test_adjusted_p_values_are_ordered_and_between_their_bounds() -> None:
-    found = simultaneous_differences(_scores(8, 300, seed=7))
-    pairs = np.triu_indices(8, 1)
-    p, adjusted = found.p_value[pairs], found.p_adjusted[pairs]
-    assert (adjusted >= p).all()
-    assert (adjusted <= np.minimum(1, p * len(p)) + 1e-12).all()
-    assert (np.diff(adjusted[np.argsort(p)]) >= -1e-12).all()
-    # Single-step claims are step-down claims: an interval without 0 means a p-value below 5%.
-    sure = (found.low > 0) | (found.high < 0)
-    assert (found.p_adjusted[sure] <= 0.0501).all()
-    assert (found.own_low[~np.eye(8, dtype=bool)] >= found.low[~np.eye(8, dtype=bool)] - 1e-12).all()
-
-
 def test_equal_models_are_no_certainty() -> None:
     row = _scores(1, 60)[0]
-    found = simultaneous_differences(np.stack([row, row, 1 - row]))
+    found = all_differences(np.stack([row, row, 1 - row]))
     alone = compare_paired(row, row)
-    assert found.low[0, 1] < alone.low < 0 < alone.high < found.high[0, 1]
-    level = 1 - 2 * float(stats.norm.sf(found.critical))
-    assert found.high[0, 1] == pytest.approx(compare_paired(row, row, level=level).high)
+    assert found.low[0, 1] <= alone.low < 0 < alone.high <= found.high[0, 1]
+    assert found.high[0, 1] == pytest.approx(
+        compare_paired(row, row, level=float(found.pair_level[0, 1])).high
+    )
     assert found.p_adjusted[0, 1] == 1.0
-    shifted = simultaneous_differences(np.stack([np.full(60, 0.5), np.full(60, 0.25)]))
+    shifted = all_differences(np.stack([np.full(60, 0.5), np.full(60, 0.25)]))
     assert 0.1 < shifted.low[0, 1] < 0.25 < shifted.high[0, 1]
-    unknown = simultaneous_differences(np.stack([row, row]), value_range=None)
+    unknown = all_differences(np.stack([row, row]), value_range=None)
     assert np.isnan(unknown.low).all()
 
 
-def test_pairs_without_common_items_have_no_answer() -> None:
+def test_a_pair_that_shares_a_passage_but_no_item_has_no_answer() -> None:
     nan = np.nan
-    found = simultaneous_differences(
-        [[1, 0, 1, nan, nan], [0, 0, 1, nan, nan], [nan, nan, 1, 0, 1], [nan, nan, nan, 0, 0]], missing=False
+    found = all_differences(
+        [[1, 0, 1, nan, nan], [0, 0, 1, nan, nan], [nan, nan, 1, 0, 1], [nan, nan, nan, 0, 0]],
+        [0, 1, 2, 0, 3],
+        missing=False,
     )
     assert np.isnan([found.difference[0, 3], found.low[0, 3], found.p_adjusted[0, 3]]).all()
     assert (found.low[0, 2], found.high[0, 2], found.n[0, 2]) == (-1.0, 1.0, 1)
@@ -182,15 +164,14 @@ def test_pairs_without_common_items_have_no_answer() -> None:
 
 def test_means_are_those_of_mean_interval_at_a_higher_level() -> None:
     scores = _scores(6, 200, seed=8)
-    found = simultaneous_means(scores, draws=20_000)
+    found = simultaneous_means(scores)
     single = mean_interval(scores[2])
     assert (found[2].value, found[2].level, found[2].n) == (single.value, 0.95, 200)
     assert found[2].high - found[2].low > single.high - single.low
     bonferroni = mean_interval(scores[2], level=1 - 0.05 / 6)
-    assert found[2].high - found[2].low < 1.02 * (bonferroni.high - bonferroni.low)
-    alone = simultaneous_means(scores[:1], draws=20_000)[0]
-    plain = mean_interval(scores[0])
-    assert alone.high - alone.low == pytest.approx(plain.high - plain.low, rel=0.02)
+    assert (found[2].low, found[2].high) == (bonferroni.low, bonferroni.high)
+    alone, plain = simultaneous_means(scores[:1])[0], mean_interval(scores[0])
+    assert (alone.low, alone.high) == (plain.low, plain.high)
 
 
 @pytest.mark.parametrize(
@@ -200,20 +181,19 @@ def test_means_are_those_of_mean_interval_at_a_higher_level() -> None:
         ({"scores": [1, 0]}, "shape"),
         ({"scores": [[1, 0], [0, 3]]}, "value_range"),
         ({"scores": [[1, 0], [0, np.inf]]}, "finite"),
-        ({"scores": [[1, 0], [0, 1]], "draws": 100}, "2,000"),
         ({"scores": [[1, 0], [0, 1]], "level": 2.0}, "level"),
         ({"scores": [[1, 0], [0, 1]], "clusters": [1]}, "one id for each"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        simultaneous_differences(**arguments)  # type: ignore[arg-type]
+        all_differences(**arguments)  # type: ignore[arg-type]
 
 
 def _found(seed: int = 0, models: int = 7, items: int = 300):  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)
     chance = np.linspace(0.3, 0.9, models)[:, None]
-    return simultaneous_differences((rng.random((models, items)) < chance).astype(float))
+    return all_differences((rng.random((models, items)) < chance).astype(float))
 
 
 @pytest.mark.parametrize("simultaneous", [True, False])
@@ -257,6 +237,6 @@ def test_clear_order_and_ties() -> None:
     base = rng.random((4, 4000)) * 0.1
     scores = base + np.array([0.1, 0.9, 0.5, 0.5])[:, None] * 0.9
     scores[3] = scores[2]  # the same answers: any order of the two is possible
-    sets = rank_sets(simultaneous_differences(scores))
+    sets = rank_sets(all_differences(scores))
     assert sets.low.tolist() == [4, 1, 2, 2]
     assert sets.high.tolist() == [4, 1, 3, 3]

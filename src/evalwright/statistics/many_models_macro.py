@@ -1,12 +1,8 @@
-"""Averages over a fixed set of tasks, all models at once: `simultaneous.py` for the mean of several tasks' differences.
+"""Averages over a fixed set of tasks, all pairs of models at once: `many_models.py` for the mean of several tasks' differences.
 
 A pair's difference is the weighted mean over tasks of its paired differences, and its standard error and degrees of freedom those of
 `macro_difference`, with the covariance of tasks that share units. Each task's error is that of the interval that `compare_paired`
 gives, so that a task where few items differ does not pose as certain.
-
-The critical value comes from one resample over the units of all tasks (Gaussian multipliers, max-|t|; sources in
-`simultaneous.py`); a unit that several tasks share is drawn once for all of them. Beside the items every model has a small independent part of its own in every task, as if one unit more
-had spoken for it alone: pairs without any spread then count as nearly independent of the others, which is the careful side.
 """
 
 from __future__ import annotations
@@ -18,101 +14,133 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
+from evalwright.statistics.many_models import AllDifferences, assembled, checked_scores
 from evalwright.statistics.pairwise import (
     AllPairs,
-    Pairs,
+    MissingPolicy,
+    WorstCase,
     checked_missing,
     common_differences,
-    common_influences,
+    worst_case,
 )
 from evalwright.statistics.shared_units import (
-    combined,
+    MeanSpread,
     correlated,
     cr2_scaled,
     errors_of_intervals,
+    mean_spread,
     sharing,
     unit_sums,
 )
-from evalwright.statistics.simultaneous import (
-    CELLS,
-    DRAWS,
-    F32,
-    GROUPS,
-    SimultaneousDifferences,
-    assembled,
-    checked_scores,
-    middle_filled,
-    multiplied,
-)
 from evalwright.statistics.units import F64, I64, Range
 
+_CELLS = 4_000_000
+"""Pairs x items held at a time: 32 MB."""
 Part = tuple[npt.ArrayLike, npt.ArrayLike | None]
 """Scores (models, items) of one task, nan = missing, and codes (items,) of its units that mean the same in every task: items with
 one code are one unit. None: every item stands alone and is in no other task."""
 
 
-def simultaneous_macro(
+def all_macro_differences(
     parts: Sequence[Part],
     *,
     missing: Sequence[npt.ArrayLike | None] | None = None,
+    missing_policy: MissingPolicy = "scored",
     weights: Sequence[float] | None = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> SimultaneousDifferences:
-    """Simultaneous intervals and adjusted p-values of the mean over tasks of all paired differences.
+) -> AllDifferences:
+    """All paired differences of the mean over fixed tasks, Holm-adjusted, with the interval of each at the level of its test.
 
-    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores failed; `weights`: of
-    the tasks, by default each the same. The other arguments are those of `simultaneous_differences`; a pair that shares no item of some task, or that has no error there, has no answer (nan). `n` and `units` are sums over
-    tasks, `units` one more than the degrees of freedom. Raises ValueError as there, for no task, and for numbers of models
-    that differ.
+    `parts`: the tasks, with the models in the same order; `missing`: of each, which scores are missing; `weights`: of
+    the tasks, by default each the same. The other arguments are those of `all_differences`; a pair that shares no item of some
+    task, or that has no error there, has no answer (nan). `n` and `units` are sums over tasks. Raises ValueError as there, for no
+    task, and for numbers of models that differ.
     """
+    tested = mean_over_tasks(
+        parts,
+        missing=missing,
+        missing_policy=missing_policy,
+        weights=weights,
+        level=level,
+        value_range=value_range,
+    )
+    pairs = tested.scored if isinstance(tested, WorstCase) else tested
+    return assembled(
+        pairs,
+        tested.p_values(),
+        tested.limits,
+        level=level,
+        missing_policy=missing_policy,
+        method=f"mean over {len(parts)} fixed tasks",
+    )
+
+
+def mean_over_tasks(
+    parts: Sequence[Part],
+    *,
+    missing: Sequence[npt.ArrayLike | None] | None,
+    missing_policy: MissingPolicy,
+    weights: Sequence[float] | None,
+    level: float,
+    value_range: Range | None,
+) -> AllPairs | WorstCase:
+    """The mean over tasks of all differences, from which an interval at any level comes; arguments as of `all_macro_differences`."""
     check_level(level)
     if not parts:
         raise ValueError("an average needs at least one task")
-    tasks, found, filled = list[F64](), list[AllPairs](), list[tuple[F64, F64]]()
+    tasks, scored, worst = list[F64](), list[AllPairs](), list[AllPairs | None]()
     for (scores, clusters), which in zip(parts, missing or [None] * len(parts), strict=True):
-        rows, codes = checked_scores(scores, clusters, value_range, draws)
-        failed = checked_missing(which, rows)
+        rows, codes = checked_scores(scores, clusters, value_range)
+        lost = checked_missing(which, rows)
         tasks.append(rows)
-        found.append(common_differences(rows, codes, value_range, failed))
-        filled.append(middle_filled(rows, failed, found[-1], value_range))
+        scored.append(common_differences(rows, codes, value_range, lost))
+        if missing_policy == "worst-case":
+            worst.append(worst_case(rows, codes, value_range, lost, scored[-1]).worst)
     if len({len(rows) for rows in tasks}) > 1:
         raise ValueError("every task must have a row for the same models")
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
     share = share / share.sum()
-    units, rng = _units(parts), np.random.default_rng(seed)
-    every = _mean_of(found, tasks, units, share, level)
-    influences = _influences(filled, units, share, np.triu_indices(len(tasks[0]), 1), rng)
-    method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
-    return assembled(every, multiplied(influences, draws, rng), rng, level, draws, method)
+    units = _units(parts)
+    mean = _mean_of(scored, tasks, units, share, level)
+    if missing_policy == "scored":
+        return mean
+    if not any(worst):
+        return WorstCase(mean, None)
+    filled = [fill or own for fill, own in zip(worst, scored, strict=True)]
+    return WorstCase(mean, _mean_of(filled, tasks, units, share, level))
 
 
 def _mean_of(
     found: Sequence[AllPairs], tasks: Sequence[F64], units: Sequence[I64], share: F64, level: float
 ) -> AllPairs:
-    """The mean over tasks of all differences, and of their fillings where something is missing. tasks: the scores, units: their codes."""
-    error, freedom = _spread_of_pairs(tasks, units, found, share, level)
-    filled = any(one.worst is not None for one in found)
+    """The mean over tasks of all differences. tasks: the scores, units: their codes."""
+    spread = _spread_of_pairs(tasks, units, found, share, level)
     names = ("n", "units", "worth", "n_missing")
     sums: dict[str, Any] = {name: np.sum([getattr(one, name) for one in found], axis=0) for name in names}
     return AllPairs(
         difference=np.einsum("t,tij->ij", share, [one.difference for one in found]),
-        error=error,
-        freedom=freedom,
+        error=spread.error,
+        freedom=spread.freedom,
+        lean=spread.lean,
         counts=None,
         span=found[0].span,
+        counted=np.zeros(spread.error.shape, dtype=bool),
+        differing=np.zeros(spread.error.shape),
+        skewness=np.zeros(spread.error.shape),
         **sums,
-        worst=_mean_of([one.worst or one for one in found], tasks, units, share, level) if filled else None,
     )
 
 
-def _errors(found: AllPairs, level: float) -> tuple[F64, F64]:
-    """The standard error that each pair's interval is worth on one task and its degrees of freedom, (models, models); nan where
-    there is none."""
-    errors, freedom = errors_of_intervals(*found.scored_limits(1 - level), found.freedom, found.span, level)
-    return np.where(found.n > 0, errors, np.nan), np.where(found.n > 0, freedom, 1.0)
+def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
+    """Of each pair on one task, (models, models): the standard error that its interval is worth, the degrees of freedom, half of the
+    interval, and how far its centre lies above the difference; nan where there is none."""
+    low, high = pairs.limits(1 - level)
+    errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
+    half, beside = (high - low) / 2, (high + low) / 2 - pairs.difference
+    known = pairs.n > 0
+    errors, half, beside = (np.where(known, part, np.nan) for part in (errors, half, beside))
+    return errors, np.where(known, freedom, 1.0), half, beside
 
 
 def _units(parts: Sequence[Part]) -> list[I64]:
@@ -133,18 +161,25 @@ def _units(parts: Sequence[Part]) -> list[I64]:
 
 def _spread_of_pairs(
     tasks: Sequence[F64], units: Sequence[I64], found: Sequence[AllPairs], share: F64, level: float
-) -> tuple[F64, F64]:
-    """Standard errors and degrees of freedom of all pairs, (models, models)."""
-    errors, freedom = (
-        np.stack(every, axis=-1) for every in zip(*(_errors(one, level) for one in found), strict=True)
-    )
-    errors = errors * share
+) -> MeanSpread:
+    """The spread of the mean of all pairs, (models, models)."""
+    from scipy.special import stdtrit
+
+    by_task = zip(*(_errors(pairs, level) for pairs in found), strict=True)
+    errors, freedom, half, beside = (np.stack(part, axis=-1) for part in by_task)
+    errors, half, beside = errors * share, half * share, beside * share
+    free = errors * np.asarray(stdtrit(freedom, 0.5 + level / 2))
     models = len(errors)
     among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
-    error, df = combined(errors, freedom, np.eye(len(tasks)), among.sets)
+
+    def spread(place: tuple[Any, ...], rho: F64) -> MeanSpread:
+        parts = errors[place], freedom[place], half[place], beside[place], free[place]
+        return mean_spread(*parts, rho, among.sets, level)
+
+    standard_error, error, lean, df = spread((), np.eye(len(tasks)))
     if len(among.shared):
         sums = [_PairSums(rows, own, among.shared) for rows, own in zip(tasks, units, strict=True)]
-        step = max(1, CELLS // max(1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)))
+        step = max(1, _CELLS // max(1, *(rows.shape[1] for rows in tasks), len(tasks) * len(among.shared)))
         for row in range(models - 1):
             for begin in range(row + 1, models, step):
                 others = np.arange(begin, min(begin + step, models))
@@ -152,9 +187,12 @@ def _spread_of_pairs(
                 values, norms = (np.stack(side, axis=1) for side in zip(*own, strict=True))
                 rho = correlated(values, norms, among.overlap)
                 for place in ((row, others), (others, row)):
-                    error[place], df[place] = combined(errors[place], freedom[place], rho, among.sets)
-    np.fill_diagonal(error, 0.0)
-    return error, np.fmax(df, 1.0)
+                    own_spread = spread(place, rho)
+                    for whole, part in zip((standard_error, error, lean, df), own_spread, strict=True):
+                        whole[place] = part
+    for whole in (standard_error, error):
+        np.fill_diagonal(whole, 0.0)
+    return MeanSpread(standard_error, error, np.nan_to_num(lean), np.fmax(df, 1.0))
 
 
 class _PairSums:
@@ -178,30 +216,3 @@ class _PairSums:
         sizes = np.add.reduceat(there, self.starts, axis=1, dtype=np.float64) / n
         sums = cr2_scaled(np.add.reduceat(residuals, self.starts, axis=1) / n, sizes)
         return np.where(self.has, sums[:, self.places], 0.0), np.sqrt((sums**2).sum(axis=1))
-
-
-def _influences(
-    tasks: Sequence[tuple[F64, F64]], units: Sequence[I64], share: F64, pairs: Pairs, rng: np.random.Generator
-) -> F32:
-    """tasks: scores and their differences. Influences of groups of units, the same in all tasks, and of each model's own small part in each: (groups and models, pairs)."""
-    size = 1 + max(int(own.max(initial=-1)) for own in units)
-    groups = rng.permutation(size) % GROUPS if size > GROUPS else np.arange(size)
-    shared = np.zeros((min(size, GROUPS), len(pairs[0])), dtype=np.float32)
-    alone = []
-    places = np.arange(len(pairs[0]))
-    for (rows, difference), own, weight in zip(tasks, units, share, strict=True):
-        if not len(own):
-            continue
-        here = groups[own]
-        shared[np.unique(here)] += np.float32(weight) * common_influences(rows, here, difference, pairs)
-        small = np.zeros((len(rows), len(places)), dtype=np.float32)
-        worth = weight * _spread(rows) / (len(np.unique(own)) + 2)
-        small[pairs[0], places], small[pairs[1], places] = worth, -worth
-        alone.append(small)
-    return np.concatenate([shared, *alone])
-
-
-def _spread(rows: F64) -> float:
-    """The range of the scores there are, 1 where they are all alike: what one unit more could say."""
-    there = rows[~np.isnan(rows)]
-    return float(there.max() - there.min() if len(there) else 0.0) or 1.0

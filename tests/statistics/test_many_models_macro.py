@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from evalwright.statistics import compare_paired, macro_difference
+from evalwright.statistics.many_models import all_differences
+from evalwright.statistics.many_models_macro import Part, all_macro_differences
 from evalwright.statistics.shared_units import unit_sums
-from evalwright.statistics.simultaneous import simultaneous_differences
-from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
 
 
 def tasks(seed: int = 0) -> list[Part]:
@@ -30,7 +30,7 @@ def tasks(seed: int = 0) -> list[Part]:
 @pytest.mark.parametrize("weights", [None, [1, 2, 3, 4, 5]])
 def test_every_pair_is_the_average_of_its_paired_comparisons(weights: list[float] | None) -> None:
     parts = tasks()  # the third and the last task share six units
-    found = simultaneous_macro(parts, weights=weights)
+    found = all_macro_differences(parts, weights=weights)
     for i in range(4):
         for j in range(4):
             if i == j:
@@ -41,21 +41,23 @@ def test_every_pair_is_the_average_of_its_paired_comparisons(weights: list[float
                 [compare_paired(a, b, clusters=ids) for a, b, ids in pairs],
                 weights=weights,
                 units=[None if ids is None else unit_sums(a - b, ids) for a, b, ids in pairs],
+                value_range=(0.0, 1.0),
             )
             assert found.difference[i, j] == pytest.approx(alone.difference)
             assert found.standard_error[i, j] == pytest.approx(alone.standard_error, rel=1e-9)
             assert found.n[i, j] == alone.n
             assert found.p_value[i, j] == pytest.approx(alone.p_value, rel=1e-6)
-            assert found.low[i, j] < alone.low < alone.high < found.high[i, j]
+            assert found.low[i, j] <= alone.low < alone.high <= found.high[i, j]
             assert found.low[i, j] == pytest.approx(-found.high[j, i])
+    assert ((found.low > 0) | (found.high < 0))[found.differs].all()
     assert ((found.p_adjusted >= found.p_value) | np.isnan(found.p_value)).all()
 
 
-def test_one_task_has_the_critical_value_of_simultaneous_differences() -> None:
+def test_one_task_has_the_verdicts_of_all_differences() -> None:
     rng = np.random.default_rng(4)
-    rows = (rng.random((6, 400)) < 0.5).astype(float)
-    macro, alone = simultaneous_macro([(rows, None)], draws=8000), simultaneous_differences(rows, draws=8000)
-    assert macro.critical == pytest.approx(alone.critical, abs=0.06)
+    rows = (rng.random((6, 400)) < np.linspace(0.4, 0.7, 6)[:, None]).astype(float)
+    macro, alone = all_macro_differences([(rows, None)]), all_differences(rows)
+    assert (macro.differs == alone.differs).all() and macro.differs.any()
     assert macro.difference == pytest.approx(alone.difference)
 
 
@@ -70,44 +72,36 @@ def test_false_alarms_among_equal_models_are_rare() -> None:
             rows = (rng.random((6, items)) < ease).astype(float)
             rows[rng.random((6, items)) < 0.05] = np.nan
             parts.append((rows, None))
-        found = simultaneous_macro(parts)
+        found = all_macro_differences(parts)
         wrong += bool((found.low > 0).any() or (found.high < 0).any())
     assert wrong <= 0.05 * boards + 2 * math.sqrt(0.05 * 0.95 * boards)
 
 
 def test_tasks_that_share_all_units_are_one_sample() -> None:
-    """Seven copies of one task: every interval is that of the task alone, and so is the critical value."""
+    """Seven copies of one task: every interval is that of the task alone."""
     rng = np.random.default_rng(6)
     rows = (rng.random((5, 90)) < 0.6).astype(float)
     rows[0, :7] = np.nan
     units = np.arange(90) // 3
-    one, seven = (simultaneous_macro([(rows, units)] * copies, draws=8000) for copies in (1, 7))
-    apart = simultaneous_macro([(rows, units + 100 * copy) for copy in range(7)])
+    one, seven = (all_macro_differences([(rows, units)] * copies) for copies in (1, 7))
+    apart = all_macro_differences([(rows, units + 100 * copy) for copy in range(7)])
     assert seven.standard_error == pytest.approx(one.standard_error)
-    assert seven.critical == pytest.approx(one.critical, abs=0.06)
-    np.testing.assert_allclose(apart.standard_error, one.standard_error / math.sqrt(7), rtol=1e-9)
-
-
-def test_what_is_shared_lowers_the_critical_value() -> None:
-    rng = np.random.default_rng(1)
-    found = simultaneous_macro([((rng.random((12, 200)) < 0.5).astype(float), None) for _ in range(2)])
-    pairs = 66
-    bonferroni = 3.36  # two-sided normal quantile of 0.05 / 66
-    assert len(found.low[np.triu_indices(12, 1)]) == pairs
-    assert 2.8 < found.critical < bonferroni + 0.05
+    assert seven.low == pytest.approx(one.low, nan_ok=True)
+    # The interval of one task is a little shorter because the range of a score ends.
+    np.testing.assert_allclose(apart.standard_error, one.standard_error / math.sqrt(7), rtol=0.03)
 
 
 def test_a_pair_without_common_items_on_one_task_has_no_answer() -> None:
     rows = np.array([[1.0, 0, 1, np.nan], [0.0, 0, 1, np.nan], [np.nan, np.nan, np.nan, 1]])
-    found = simultaneous_macro([(rows, None), (np.ones((3, 4)), None)], missing=[False, False])
+    found = all_macro_differences([(rows, None), (np.ones((3, 4)), None)], missing=[False, False])
     assert not math.isnan(found.low[0, 1])
     assert math.isnan(found.low[0, 2]) and math.isnan(found.p_adjusted[1, 2])
 
 
 def test_errors() -> None:
     with pytest.raises(ValueError, match="at least one task"):
-        simultaneous_macro([])
+        all_macro_differences([])
     with pytest.raises(ValueError, match="same models"):
-        simultaneous_macro([(np.ones((2, 3)), None), (np.ones((3, 3)), None)])
+        all_macro_differences([(np.ones((2, 3)), None), (np.ones((3, 3)), None)])
     with pytest.raises(ValueError, match="outside value_range"):
-        simultaneous_macro([(np.full((2, 3), 7.0), None)])
+        all_macro_differences([(np.full((2, 3), 7.0), None)])

@@ -1,0 +1,114 @@
+"""What a judge of unsure answers takes: between no request and one for every answer, or what a pilot's share of unsure readings says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from evalwright.analysis.power.forecasts import Amount, JudgeForecast, TaskForecast
+from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
+from evalwright.analysis.power.spending import known_price, total
+from evalwright.analysis.words import count, counted
+from evalwright.core.tasks import Scorer, Task
+from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.objects import Objects
+from evalwright.models.base import LocalModel
+from evalwright.models.remote.prices import Price
+from evalwright.statistics import mean_interval
+
+RUBRIC_TOKENS = 400
+"""Tokens of a judge's instruction beside the question and the answer: a guess."""
+
+VERDICT_TOKENS = 150
+"""Tokens of a judge's verdict with its reason: a guess."""
+
+
+def judge_forecasts(
+    configuration: Configuration,
+    objects: Objects,
+    planned: Sequence[PlannedModel],
+    tasks: Sequence[TaskForecast],
+    sources: Sequence[MeasuredRun],
+    prices: Mapping[str, Price],
+    level: float,
+) -> Iterator[JudgeForecast]:
+    """A forecast for each role that reads what rules are unsure of.
+
+    Args:
+        configuration, objects: as of the plan; they name the models of the roles.
+        planned: the models under test with their tasks.
+        tasks: the forecasts of these tasks, in the same order.
+        sources: runs that the plan goes by; their share of unsure readings is used.
+        prices: by model name, "" for all others.
+        level: of the interval of that share.
+    """
+    requests: dict[str, list[Amount]] = {}
+    tokens: dict[str, list[Amount]] = {}
+    for number, forecast in enumerate(tasks):
+        for role in _roles_of_second_readers(planned[0].tasks[number]):
+            for model in planned:
+                usage = forecast.models[model.model.name]
+                n_answers = forecast.n_used * model.tasks[number].draws
+                own = _requests(forecast.task, model, n_answers, sources, level)
+                requests.setdefault(role, []).append(own)
+                per_answer = _tokens_of_an_answer(usage.input_tokens, usage.output_tokens, n_answers)
+                tokens.setdefault(role, []).append(own.times(per_answer + RUBRIC_TOKENS))
+    for role, parts in requests.items():
+        spec = configuration.roles.get(role)
+        whole = total(parts)
+        if spec is None:
+            yield JudgeForecast(
+                role, "", whole, Amount(None, basis=f"no model is named for the role '{role}'")
+            )
+            continue
+        judge = objects.open(spec, home=configuration.home)
+        if isinstance(judge, LocalModel):
+            yield JudgeForecast(role, judge.name, whole, Amount(0.0, basis="runs on this machine"))
+            continue
+        price = prices.get(judge.name, prices.get("")) or known_price(judge)
+        yield JudgeForecast(role, judge.name, whole, _money(judge.name, price, whole, total(tokens[role])))
+
+
+def _roles_of_second_readers(task: Task) -> tuple[str, ...]:
+    """The roles of scorers that read again what rules are unsure of."""
+    second: list[Scorer] = [scorer for scorer in task.scorers if "unsure" in scorer.options]
+    return tuple(dict.fromkeys(role for scorer in second for role in scorer.roles))
+
+
+def _requests(
+    task: str, model: PlannedModel, n_answers: int, sources: Sequence[MeasuredRun], level: float
+) -> Amount:
+    """Requests to the judge for one model's answers to one task."""
+    known = [source for source in sources if task in source.tasks]
+    own = [source for source in known if source.run.model == model.model.name]
+    for source in own or known:
+        result = source.run.task(task)
+        if not result.n_samples:
+            continue
+        if source.run.data.get("roles"):
+            share = Amount(min(1.0, source.judges), basis=f"as in {source.run.id}, which had a judge")
+        else:
+            unsure = [1.0] * result.n_unsure + [0.0] * (result.n_samples - result.n_unsure)
+            interval = mean_interval(unsure, level=level)
+            basis = f"{count(result.n_unsure)} of {counted(result.n_samples, 'reading')} of {source.run.id} are unsure"
+            share = Amount(interval.value, interval.low, interval.high, basis)
+        return share.times(n_answers)
+    return Amount(None, 0.0, float(n_answers), "only unsure answers are sent, from none of them to all")
+
+
+def _tokens_of_an_answer(into: Amount, out: Amount, n_answers: int) -> float:
+    """Tokens of a question with its answer, the most that they may be."""
+    return ((into.most or 0.0) + (out.most or 0.0)) / max(1, n_answers)
+
+
+def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> Amount:
+    if price is None:
+        return Amount(None, basis=f"no price is known for {name}: give --price IN/OUT")
+    parts = [
+        tokens.times(price.input / 1e6),
+        requests.times(VERDICT_TOKENS * price.output / 1e6),
+        requests.times(price.request),
+    ]
+    basis = f"at most question, answer and about {RUBRIC_TOKENS} tokens of instruction in, about {VERDICT_TOKENS} out"
+    if requests.value is None:
+        return Amount(None, 0.0, sum(part.most or 0.0 for part in parts), basis)
+    return total(parts).because(basis)

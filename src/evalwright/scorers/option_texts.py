@@ -1,0 +1,209 @@
+"""Which options of a question a text names in words: an option's whole text, a word that only one of them has, or its number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from evalwright.scorers.match import FUNCTION
+from evalwright.scorers.number import find_numbers
+from evalwright.scorers.text.marks import SPACELESS
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import fold
+
+MAX_SEARCHED_CHARS = 4_000
+MAX_QUESTION_CHARS = 600
+MAX_PIECES = 1_000
+"""Pieces of options in scripts without spaces; of options with more only the whole texts are looked for."""
+MAX_WORD_CHARS = 400
+STEM_CHARS = 4
+"""Two words that begin alike for at least so many characters may be forms of one word."""
+MAX_ENDING_CHARS = 3
+MAX_STEMS = 200
+"""Words with one beginning that are compared with each other."""
+
+_WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
+_SPACELESS = re.compile(f"[{SPACELESS}]")
+_LABEL_ALONE = re.compile(r"[(\[]?\s?([A-Za-z]|\d)\s?[)\].:]?")
+_LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
+
+
+def texts_of(choices: Sequence[str], question: str) -> tuple[str, ...]:
+    """The texts of options; of options that are only letters or numbers those that the question lists behind them."""
+    labels = [
+        match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else "" for choice in choices
+    ]
+    if not all(labels) or labels not in (list("ABCDEFGHIJ"[: len(labels)]), list("123456789"[: len(labels)])):
+        return tuple(choices)
+    listed = [(match[1], match.start(), match.end()) for match in _LISTED.finditer(question)]
+    for first in range(len(listed) - len(labels), -1, -1):
+        run = listed[first : first + len(labels)]
+        if [label for label, _, _ in run] == labels:
+            ends = [start for _, start, _ in run[1:]]
+            last_line = question.find("\n", run[-1][2])
+            ends.append(last_line if last_line > 0 else len(question))
+            return tuple(question[start:end].strip() for (_, _, start), end in zip(run, ends, strict=True))
+    return tuple(choices)
+
+
+class OptionTexts:
+    """The words of the options: which each has alone, and the numbers where each is one."""
+
+    def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
+        self.language = language
+        self.whole_of = [_folded(choice) for choice in choices]
+        self.own = _distinguishing(self.whole_of, question)
+        asked = _pieces(_stem(_folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of))
+        self.asked = asked - {piece for whole in self.whole_of for piece in _pieces(whole)}
+        for option, text in enumerate(choices):
+            if _has_digit(text) and not any(map(_has_digit, self.own[option])):
+                self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
+        numbers = [find_numbers(plain(choice), language) for choice in choices]
+        values = [found[0].value if len(found) == 1 else None for found in numbers]
+        self.values = values if None not in values and len(set(values)) == len(values) else []
+        joined = {
+            piece: option for option, own in enumerate(self.own) for piece in own if _within_words(piece)
+        }
+        self._joined = joined if len(joined) <= MAX_PIECES else {}
+        self._pattern = re.compile(
+            "|".join(
+                re.escape(piece) if _SPACELESS.match(piece) else rf"(?<!\w){re.escape(piece)}"
+                for piece in sorted(self._joined, key=len, reverse=True)
+            )
+        )
+        self._stems: dict[str, list[tuple[str, int]]] = {}
+        for option, own in enumerate(self.own):
+            for word in own:
+                if not _within_words(word):
+                    self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
+
+    def whole(self, text: str) -> int | None:
+        """The option that a text is, and nothing else."""
+        bare = _folded(text)
+        matching = [option for option, whole in enumerate(self.whole_of) if whole and whole == bare]
+        return matching[0] if len(matching) == 1 else None
+
+    def named(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """The options whose words stand in a text, with their places."""
+        text = text[:MAX_SEARCHED_CHARS]
+        folded = _folded_in_place(text)
+        if self.values:
+            for number in find_numbers(text, self.language):
+                if number.value in self.values:
+                    yield self.values.index(number.value), number.start, number.end
+        for option in sorted(range(len(self.whole_of)), key=lambda option: -len(self.whole_of[option])):
+            for start, end in self._whole_places(folded, self.whole_of[option]):
+                yield option, start, end
+                folded = folded[:start] + " " * (end - start) + folded[end:]
+        if self.values:
+            return
+        if self._joined:
+            for match in self._pattern.finditer(folded):
+                yield self._joined[match.group()], *match.span()
+        for word in _WORD.finditer(folded):
+            for own, option in self._stems.get(word.group()[:STEM_CHARS], ()):
+                if _same_word(word.group(), own):
+                    yield option, *word.span()
+
+    def echo(self, text: str) -> int:
+        """How many words of the question a stretch of text takes up."""
+        folded = _folded(text)
+        words = set(folded.split())
+        return sum(piece in folded if _within_words(piece) else piece in words for piece in self.asked)
+
+    def _whole_places(self, folded: str, whole: str) -> Iterator[tuple[int, int]]:
+        if not whole:
+            return
+        after = "" if _within_words(whole[-1]) else r"(?!\w)"
+        before = "" if _SPACELESS.match(whole) else r"(?<!\w)"
+        words = r"[\W_]+".join(map(re.escape, whole.split()))
+        for match in re.finditer(f"{before}{words}{after}", folded):
+            yield match.span()
+
+
+def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
+    """The pieces that each option has alone; what the question has too only where an option has no other."""
+    pieces = [_pieces(whole) for whole in wholes]
+    holders: dict[str, set[int]] = {}
+    for option, mine in enumerate(pieces):
+        for piece in mine:
+            holders.setdefault(piece, set()).add(option)
+    joined = [piece for piece in holders if _within_words(piece)]
+    joined = joined if len(joined) <= MAX_PIECES else []
+    stems: dict[str, list[str]] = {}
+    for piece in holders:
+        stems.setdefault(piece[:STEM_CHARS], []).append(piece)
+
+    def is_own(piece: str, option: int) -> bool:
+        if len(holders[piece]) > 1:
+            return False
+        if _within_words(piece):
+            near = [other for other in joined if other in piece or piece in other]
+        else:
+            near = [other for other in stems[piece[:STEM_CHARS]][:MAX_STEMS] if _same_word(other, piece)]
+        return all(holders[other] == {option} for other in near)
+
+    own = [{piece for piece in mine if is_own(piece, option)} for option, mine in enumerate(pieces)]
+    asked = _pieces(_stem(_folded(plain(question)), list(wholes)))
+    new = [{piece for piece in mine if not any(word in piece for word in asked)} for mine in own]
+    return [fresh or mine for fresh, mine in zip(new, own, strict=True)]
+
+
+def _same_word(word: str, own: str) -> bool:
+    """Whether two words are the same, or one with another ending."""
+    if word == own:
+        return True
+    if min(len(word), len(own)) < STEM_CHARS or _has_digit(own):
+        return False
+    alike = next(
+        (at for at, (one, two) in enumerate(zip(word, own, strict=False)) if one != two),
+        min(len(word), len(own)),
+    )
+    needed = max(STEM_CHARS, len(own) - (1 if len(own) < 7 else 2))
+    return alike >= needed and len(word) - alike <= MAX_ENDING_CHARS
+
+
+def _stem(question: str, options: list[str]) -> str:
+    """A question without the options that it lists at its end."""
+    for option in sorted(options, key=len, reverse=True):
+        before, found, after = f" {question} ".rpartition(f" {option} ")
+        if not found:
+            return question
+        question = f"{before} {after}"
+    return question
+
+
+def _folded(text: str) -> str:
+    return " ".join(_WORD.findall(fold(plain(text).casefold())))
+
+
+def _folded_in_place(text: str) -> str:
+    """A text in lower case without accents where that leaves every character in its place."""
+    lowered = text.casefold()
+    if len(lowered) != len(text):
+        return text
+    folded = fold(lowered)
+    return folded if len(folded) == len(text) else lowered
+
+
+def _pieces(text: str) -> set[str]:
+    """The words of a folded text, and in scripts without spaces all runs of half a word's length."""
+    out = set()
+    for word in text.split():
+        if _SPACELESS.match(word):
+            if len(word) > MAX_WORD_CHARS:
+                continue
+            size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
+            out |= {word[at : at + size] for at in range(len(word) - size + 1)}
+        elif word not in FUNCTION and (len(word) > 2 or word.isdigit() or not word.isascii()):
+            out.add(word)
+    return out
+
+
+def _within_words(piece: str) -> bool:
+    """Whether a piece of an option can be part of a longer word: in scripts without spaces, and in Korean before endings."""
+    return "가" <= piece[-1] <= "힣" or _SPACELESS.match(piece) is not None
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))

@@ -1,0 +1,148 @@
+"""How much of a question a text repeats, and what is new in it, in any script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evalwright.scorers.stress.phrases import lowered
+from evalwright.scorers.text.normalise import plain
+
+_TOKEN = re.compile(r"[^\s.,;:!?()\[\]{}\"'«»„…،؛؟।။፣/-]+")
+_SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]+")
+_HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_GRAMMAR = re.compile("[\u3040-\u309f的了是在吗呢么嗎麼什哪谁誰几幾何於于与與和]")
+"""Signs of Chinese and Japanese that ask or join, in no word that a question is about."""
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_INDIC = re.compile("[\u0900-\u0dff]")
+_ARABIC = re.compile("[\u0600-\u06ff]")
+_UNCASED = re.compile("[\u0600-\u06ff\u0900-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3]")
+_ARABIC_PREFIX = re.compile(r"^(?:و|ف)?(?:ب|ك|ل)?(?:ال|لل)?(?=\w{3})")
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_YEAR = re.compile(r"(?<![\d.,])[12]\d{3}(?![\d.,]\d)")
+_CAPITALISED = re.compile(r"(?<![^\W_])[^\W\d_]{3,}")
+_LETTERS_OF_A_STEM = 5
+_LEAST_LETTERS = 4
+_HANGUL_OF_A_STEM = 2
+_LETTERS_OF_AN_INDIC_STEM = 4
+_LETTERS_OF_AN_ARABIC_STEM = 4
+_RUN, _RUN_OF_HAN = 4, 2
+"""Characters of a run that stands for a word in a script without spaces."""
+_RUNS_OF_A_WORD, _RUNS_OF_A_HAN_WORD = 4, 2
+"""How many runs a word of such a script has."""
+_LEAST_DIGITS = 3
+"""A shorter number of the premise stands in too many answers by chance."""
+
+
+def stems(text: str) -> Iterator[str]:
+    """What stands for the words of a lowered text: their beginnings, or short runs of characters where no space parts words."""
+    for token in _TOKEN.findall(text):
+        if _SPACELESS.search(token):
+            yield from _NUMBER.findall(token)
+            for run in _SPACELESS.findall(token):
+                yield from _runs(run)
+        elif _HANGUL.match(token):
+            if len(token) >= _HANGUL_OF_A_STEM:
+                yield token[:_HANGUL_OF_A_STEM]
+        elif _INDIC.match(token):
+            if len(token) >= _LETTERS_OF_AN_INDIC_STEM - 1:
+                yield token[:_LETTERS_OF_AN_INDIC_STEM]
+        elif _ARABIC.match(token):
+            bare = _ARABIC_PREFIX.sub("", token)
+            if len(bare) >= _LETTERS_OF_AN_ARABIC_STEM - 1:
+                yield bare[:_LETTERS_OF_AN_ARABIC_STEM]
+        elif token[0].isdigit() or len(token) >= _LEAST_LETTERS:
+            yield token if token[0].isdigit() else token[:_LETTERS_OF_A_STEM]
+
+
+def _runs(text: str) -> Iterator[str]:
+    if not _HAN_OR_KANA.match(text):
+        yield from (text[start : start + _RUN] for start in range(len(text) - _RUN + 1))
+        return
+    for start in range(len(text) - _RUN_OF_HAN + 1):
+        run = text[start : start + _RUN_OF_HAN]
+        if _GRAMMAR.search(run) is None:
+            yield run
+
+
+class QuestionWords:
+    """The words of a question, and those of what is true about it."""
+
+    def __init__(self, question: str, premise: str, corrections: tuple[str, ...]) -> None:
+        low = lowered(question)
+        # The first word mostly asks ("which", "wann").
+        first = next(iter(_TOKEN.findall(low)), "")
+        spaced = not _SPACELESS.search(first)
+        self._asked = set(stems(low.removeprefix(first) if spaced and len(low.split()) > 3 else low))
+        self.spaceless = bool(_SPACELESS.search(low))
+        self.asked = low
+        self._years = set(_YEAR.findall(question))
+        self._han = _HAN_OR_KANA.search(low) is not None
+        self._runs_of_a_word = (
+            (_RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD) if self.spaceless else 1
+        )
+        known = plain(" ".join((question, premise, *corrections)))
+        self._known_numbers = set(_NUMBER.findall(known))
+        self._known_stems = set(stems(lowered(known)))
+        asked_numbers = set(_NUMBER.findall(plain(question)))
+        true = plain(premise)
+        self._true_numbers = {
+            number for number in _NUMBER.findall(true) if len(number) >= _LEAST_DIGITS
+        } - asked_numbers
+        names = [
+            match for match in _CAPITALISED.finditer(true) if match.start() and match.group()[0].isupper()
+        ]
+        all_asked = set(stems(low))
+        self._true_names = {
+            name for match in names if len(name := lowered(match.group())) >= _LEAST_LETTERS
+            and name[:_LETTERS_OF_A_STEM] not in all_asked
+        }  # fmt: skip
+
+    def share_in(self, low: str) -> float:
+        """The share of the question's words that a lowered text has."""
+        if not self._asked:
+            return 0.0
+        return len(self._asked.intersection(stems(low))) / len(self._asked)
+
+    def count_in(self, low: str) -> int:
+        """How many words of the question a lowered text has; without spaces, a word is a few runs of characters."""
+        shared = len(self._asked.intersection(stems(low)))
+        enough = self._han or not self.spaceless or shared > 1
+        return -(-shared // self._runs_of_a_word) if enough else 0
+
+    def has_others(self, low: str) -> bool:
+        """Whether a lowered text in a script without capitals has words that the question has not."""
+        return _UNCASED.search(low) is not None and not self._known_stems.issuperset(stems(low))
+
+    def news(self, text: str) -> str:
+        """The first number or capitalised word, not the text's first, that neither question nor truth has; "" where there is none."""
+        number = next(
+            (number for number in _NUMBER.findall(text) if number.rstrip(",") not in self._known_numbers), ""
+        )
+        if number:
+            return number
+        for match in _CAPITALISED.finditer(text):
+            word = match.group()
+            if (
+                match.start()
+                and word[0].isupper()
+                and not self._known_stems.intersection(stems(lowered(word)))
+            ):
+                return word
+        return ""
+
+    def other_year(self, text: str) -> str:
+        """A year in a text that has none of those that the question has; "" where there is none, or the question has no year."""
+        years = _YEAR.findall(text)
+        return years[0] if self._years and years and self._years.isdisjoint(years) else ""
+
+    def premise_in(self, text: str) -> str:
+        """A number or name of what is true that a text has and the question has not; "" where there is none."""
+        number = next(
+            (number for number in _NUMBER.findall(text) if number.rstrip(",") in self._true_numbers), ""
+        )
+        if number:
+            return number
+        if not self._true_names:
+            return ""
+        return next((word for word in _TOKEN.findall(lowered(text)) if word in self._true_names), "")

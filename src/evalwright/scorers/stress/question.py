@@ -1,0 +1,44 @@
+"""What is known of a stress question: its text, what is false in it, and what right and wrong replies would name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the rules know of a question.
+
+    premise: what is false about it, in words. corrections: what a reply that corrects it would mention. fabrications:
+    tempting wrong answers. refusal: the wording of a refusal that the prompt asks for. replies: whole replies that reject it.
+    """
+
+    text: str
+    premise: str = ""
+    corrections: tuple[str, ...] = ()
+    fabrications: tuple[str, ...] = ()
+    refusal: str = ""
+    language: str = ""
+    replies: tuple[str, ...] = ()
+
+
+def question_of(text: str, targets: Sequence[str], metadata: Mapping[str, Any]) -> Question:
+    """A sample as the rules read it; its targets are corrections where the metadata have none."""
+    return Question(
+        text,
+        str(metadata.get("premise") or metadata.get("premise_error") or ""),
+        _texts(metadata.get("corrections")) or tuple(targets[1:]),
+        _texts(metadata.get("fabrications")),
+        targets[0] if targets else "",
+        str(metadata.get("language") or ""),
+        tuple(targets[1:]),
+    )
+
+
+def _texts(listed: Any) -> tuple[str, ...]:
+    several = [listed] if isinstance(listed, str) else listed
+    if not isinstance(several, list | tuple):
+        return ()
+    return tuple(str(text) for text in several if isinstance(text, str | int | float) and str(text).strip())

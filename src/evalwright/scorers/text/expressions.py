@@ -1,0 +1,805 @@
+"""Short mathematical expressions, in LaTeX or as they are typed: read into a tree, and compared by what they are worth.
+
+Two expressions are the same where they have one value at several points, in exact fractions as long as there are no roots or functions.
+Numbers, tuples, sets, intervals, matrices, equations and inequalities are read. Nothing of a text is run.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+MAX_CHARS = 300
+MAX_BITS = 4_000
+"""Size of an exact number; what is larger is computed in floating point."""
+MAX_DEPTH = 60
+TOLERANCE = 1e-9
+
+Tree = tuple[Any, ...]
+"""An operation and its operands."""
+Number = Fraction | complex
+
+
+class Unreadable(Exception):
+    """A text that is no expression."""
+
+
+class Interval(NamedTuple):
+    """The numbers between two ends. closed: whether each end is one of them."""
+
+    ends: tuple[Tree, Tree]
+    closed: tuple[bool, bool]
+
+
+# -- what is read --------------------------------------------------------------------------------------------
+
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
+_LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉ₙ]+")
+_SIGNS = str.maketrans(
+    {
+        "−": "-", "–": "-", "—": "-", "×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "π": "\\pi ", "∞": "\\infty ", "≤": "\\le ", "≥": "\\ge ",
+        "≦": "\\le ", "≧": "\\ge ", "⩽": "\\le ", "⩾": "\\ge ", "±": "\\pm ", "∓": "\\pm ", "∪": "\\cup ", "∈": "\\in ", "°": " ", "≠": "\\ne ", "≈": "\\approx ",
+        "、": ",", "；": ";", "√": "\\sqrt ", "∛": "\\cbrt ", "′": "'", "’": "'", "∶": ":", "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "⟨": "(", "⟩": ")",
+        "⇒": "=>", "→": "=>", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u3000": " ", "⁄": "/", "∕": "/", "ℝ": "R", "，": ",", "。": ".", "◦": " ",
+    }
+)  # fmt: skip
+_FRACTIONS = {sign: unicodedata.normalize("NFKD", sign).replace("⁄", "/") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
+_DROPPED = re.compile(
+    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:> ]|~|\^\s*\{?\s*\\circ\s*\}?"
+    r"|&(?=\s*(?:=|\\le|\\ge))"
+)
+_TIMES = re.compile(r"(?<=[\d)])\s[xX]\s(?=[\d(])")
+_UNIT_POWER = re.compile(
+    r"(?<![a-zA-Z])((?:\\text\s?\{\s?)?(?:[ckmd]?m|ft|in|yd|mi|см|мм|км|м|дм)\s?\}?)\s?\^\s?[({]?\s?[23]\s?[)}]?"
+)
+_WORDING = re.compile(
+    r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|operatorname|mbox|rm|bf)\s*\{([^{}]*)\}"
+)
+_MATRIX = re.compile(r"\\begin\s*\{[pbBvV]?matrix\}(.*?)\\end\s*\{[pbBvV]?matrix\}", re.DOTALL)
+_CASES = re.compile(
+    r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?"
+)
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?!\w|\.\d))?)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
+)
+_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
+_DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:\.\d{3})+)(?![\d.])")
+_SPACED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?: \d{3})+)(?![\d])")
+_DECIMAL_COMMA = re.compile(r"(?<=\d)\s?,(?=\d)")
+COMMA_LANGUAGES = frozenset(
+    [
+        "de",
+        "fr",
+        "es",
+        "pt",
+        "it",
+        "nl",
+        "pl",
+        "ru",
+        "uk",
+        "tr",
+        "id",
+        "vi",
+        "cs",
+        "sv",
+        "fi",
+        "no",
+        "da",
+        "ro",
+        "hu",
+        "bg",
+        "el",
+        "jv",
+        "su",
+        "hr",
+        "sk",
+        "sl",
+        "sr",
+        "lt",
+        "lv",
+        "et",
+        "ca",
+        "be",
+    ]
+)
+"""Languages that write 0,5 for a half."""
+FUNCTIONS: Mapping[str, Callable[[complex], complex]] = {
+    "sin": cmath.sin, "cos": cmath.cos, "tan": cmath.tan, "ln": cmath.log, "exp": cmath.exp, "arcsin": cmath.asin, "arccos": cmath.acos,
+    "arctan": cmath.atan, "sinh": cmath.sinh, "cosh": cmath.cosh, "tanh": cmath.tanh, "sqrt": cmath.sqrt, "asin": cmath.asin, "acos": cmath.acos,
+    "atan": cmath.atan, "sen": cmath.sin, "tg": cmath.tan, "log": cmath.log10, "lg": cmath.log10, "lb": lambda x: cmath.log(x, 2),
+    "cot": lambda x: 1 / cmath.tan(x), "ctg": lambda x: 1 / cmath.tan(x), "sec": lambda x: 1 / cmath.cos(x), "csc": lambda x: 1 / cmath.sin(x),
+    "abs": abs, "cbrt": lambda x: x ** (1 / 3),
+}  # fmt: skip
+_RELATIONS = {
+    "=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "\\le": "<=", "\\leq": "<=", "\\leqslant": "<=", "\\lt": "<", "\\ge": ">=", "\\geq": ">=",
+    "\\geqslant": ">=", "\\gt": ">", "\\ne": "!=", "\\neq": "!=", "!=": "!=", "\\in": "in", "\\approx": "~", "\\simeq": "~", "\\equiv": "=", "=>": "=>",
+    "\\Rightarrow": "=>", "\\implies": "=>", "\\to": "=>", "\\rightarrow": "=>", "\\iff": "=>", "\\Leftrightarrow": "=>",
+}  # fmt: skip
+_VARIABLES = {
+    "\\theta",
+    "\\alpha",
+    "\\beta",
+    "\\gamma",
+    "\\lambda",
+    "\\phi",
+    "\\varphi",
+    "\\omega",
+    "\\mu",
+    "\\sigma",
+    "\\rho",
+    "\\delta",
+    "\\epsilon",
+    "\\tau",
+}
+AND = "and"
+"""What a word such as "and" or "or" between answers is read as."""
+_JOINING = {"\\lor", "\\vee", "\\land", "\\wedge"}
+SEPARATORS = {",", ";", AND}
+_LETTER = re.compile("[a-zA-Z\u0391-\u03c9ء-ي]")
+"""Letters that stand for numbers, alone."""
+_LOOKALIKES = str.maketrans("хуХУ", "xyXY")
+
+
+class Token(NamedTuple):
+    """kind: "number", "name" (a variable), "function", "word", "command" or "sign". spaced: whether a space stands before it."""
+
+    kind: str
+    text: str
+    spaced: bool
+    start: int
+
+
+def in_signs(text: str) -> str:
+    """A text with one writing for each sign: ASCII digits and operators, `^` for raised digits, no spacing commands."""
+    text = _RAISED.sub(lambda run: f"^({unicodedata.normalize('NFKC', run.group())})", text)
+    text = _LOWERED.sub(lambda run: f"_({unicodedata.normalize('NFKC', run.group())})", text)
+    for sign, fraction in _FRACTIONS.items():
+        text = text.replace(sign, f"({fraction})") if sign in text else text
+    text = text.translate(_SIGNS)
+    if not text.isascii():
+        text = "".join(map(_plain_sign, text))
+        text = text.translate(_SIGNS)
+    text = _UNIT_POWER.sub(r"\1 ", _TIMES.sub("*", text))
+    text = _DROPPED.sub(" ", text.replace("\\%", "%").replace("{,}", ",").replace("\\$", "$"))
+    text = re.sub(r"\\[dtc]frac", r"\\frac", text)
+    return _CASES.sub(" ", text)
+
+
+def _plain_sign(char: str) -> str:
+    if char.isascii():
+        return char
+    if char.isdecimal():
+        return str(unicodedata.decimal(char))
+    wide = "\uff01" <= char <= "\uff5e" or "\U0001d400" <= char <= "\U0001d7ff"
+    return unicodedata.normalize("NFKC", char) if wide else char
+
+
+def readings(text: str, language: str) -> list[str]:
+    """A text as it can be read: its commas and points in numbers as the language has them, and as English has them."""
+    text = _SPACED_THOUSANDS.sub(lambda run: run.group().replace(" ", ""), text)
+    english = (
+        _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text)
+        if not re.search(r"[(\[{]", text)
+        else text
+    )
+    out = [english]
+    if "," in text and re.search(r"\d\s?,\d", text) and (language in COMMA_LANGUAGES or ";" in text):
+        out.insert(
+            0, _DECIMAL_COMMA.sub(".", _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text))
+        )
+    elif language in COMMA_LANGUAGES and _DOTTED_THOUSANDS.search(text):
+        out.insert(0, _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text))
+    return list(dict.fromkeys(out))
+
+
+def tokens(text: str, joining: frozenset[str]) -> list[Token]:
+    """The tokens of a text in signs. joining: words that stand between several answers."""
+    out: list[Token] = []
+    place = 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            place += 1
+            continue
+        kind = match.lastgroup or ""
+        word = match.group(kind)
+        spaced = match.start(kind) > match.start() or place == 0
+        out.extend(
+            _named(
+                Token(kind, word, spaced, match.start(kind)),
+                joining,
+                out,
+                text[match.end() : match.end() + 4],
+            )
+        )
+        place = match.end()
+    return out
+
+
+def _named(token: Token, joining: frozenset[str], before: list[Token], behind: str) -> list[Token]:
+    """What a match is: letters in a row are a function, words, or, beside digits and signs, variables."""
+    word = token.text
+    if token.kind == "command":
+        if word in _JOINING:
+            return [token._replace(kind="word", text=AND)]
+        if word in _VARIABLES:
+            return [token._replace(kind="name")]
+        if word[1:] in FUNCTIONS and word not in ("\\sqrt", "\\cbrt"):
+            return [token._replace(kind="function", text=word[1:])]
+        return [token]
+    if word == ":" and not (before and before[-1].kind == "number" and behind.lstrip()[:1].isdigit()):
+        return [token._replace(kind="word")]
+    if token.kind != "word":
+        return [token._replace(text="^") if word == "**" else token]
+    bare = word.rstrip("'").translate(_LOOKALIKES)
+    small = bare.casefold()
+    if small in joining and (len(bare) > 1 or not bare.isascii() or _parts(token, before, behind)):
+        return [token._replace(text=AND)]
+    if len(bare) == 1 and _LETTER.match(bare):
+        return [token._replace(kind="name", text=word.translate(_LOOKALIKES))]
+    if small in ("sqrt", "cbrt"):
+        return [token._replace(kind="command", text=f"\\{small}")]
+    if small in FUNCTIONS:
+        return [token._replace(kind="function", text=small)]
+    if small in _CONSTANTS:
+        return [token._replace(kind="command", text=_CONSTANTS[small])]
+    if len(bare) == 2 and bare[0] == "و" and _LETTER.match(bare[1]):
+        return [token._replace(text=AND), token._replace(kind="name", text=bare[1])]
+    tied = not token.spaced and before and (before[-1].kind == "number" or before[-1].text in _BEFORE_NAMES)
+    if bare.isascii() and len(bare) <= 4 and bare.islower() and (tied or behind[:1] in ("^", "*")):
+        return [
+            Token("name", letter, token.spaced and not at, token.start + at) for at, letter in enumerate(bare)
+        ]
+    return [token]
+
+
+_CONSTANTS = {"pi": "\\pi", "inf": "\\infty", "infinity": "\\infty", "oo": "\\infty"}
+_BEFORE_NAMES = ("^", "*", ")", "/", "+", "-", "{")
+
+
+def _parts(token: Token, before: list[Token], behind: str) -> bool:
+    """Whether a single letter stands between two answers ("2 y 3"), and is no variable."""
+    if not token.spaced or behind[:1] not in (" ", "") or not before:
+        return False
+    complete = before[-1].kind in ("number", "name") or before[-1].text in (")", "}", "]", "!", "%")
+    following = behind.strip()[:1]
+    return complete and following not in tuple("=+*/^<>)")
+
+
+class _Parser:
+    """One reading of a list of tokens, by recursive descent; each token is read once."""
+
+    def __init__(self, read: Sequence[Token]) -> None:
+        self.read = read
+        self.place = 0
+        self.depth = 0
+        self.brackets = 0
+
+    def peek(self) -> str:
+        return self.read[self.place].text if self.place < len(self.read) else ""
+
+    def kind(self) -> str:
+        return self.read[self.place].kind if self.place < len(self.read) else ""
+
+    def take(self) -> Token:
+        if self.place >= len(self.read):
+            raise Unreadable
+        self.place += 1
+        return self.read[self.place - 1]
+
+    def expect(self, text: str) -> None:
+        if self.take().text != text:
+            raise Unreadable
+
+    def whole(self) -> Tree:
+        """All tokens: an expression, a relation, or several of them."""
+        tree = self.several()
+        if self.place < len(self.read):
+            raise Unreadable
+        return tree
+
+    def several(self, closing: Sequence[str] = ()) -> Tree:
+        parts = [self.relation()]
+        while self.peek() in SEPARATORS:
+            while self.peek() in SEPARATORS:
+                self.take()
+            if self.place >= len(self.read) or (self.peek() in closing and self.peek() != "["):
+                break
+            parts.append(self.relation())
+        return parts[0] if len(parts) == 1 else ("several", parts)
+
+    def relation(self) -> Tree:
+        sides = [self.sum()]
+        signs = []
+        while self.peek() in _RELATIONS:
+            signs.append(_RELATIONS[self.take().text])
+            sides.append(self.sum())
+        return sides[0] if not signs else ("relation", signs, sides)
+
+    def sum(self) -> Tree:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise Unreadable
+        sign = ""
+        while self.peek() in ("+", "-") or self.peek() == "\\pm":
+            text = self.take().text
+            sign = "\\pm" if "\\pm" in (text, sign) else "-" if (text == "-") is (sign != "-") else ""
+        tree = self.product()
+        if sign:
+            tree = ("negative", tree) if sign == "-" else ("plus or minus", ("number", Fraction(0)), tree)
+        while self.peek() in ("+", "-", "\\pm", "\\cup", "\\cap", "\\setminus"):
+            operation = self.take().text
+            names = {
+                "\\pm": "plus or minus",
+                "\\cup": "union",
+                "\\cap": "intersection",
+                "\\setminus": "without",
+            }
+            tree = (names.get(operation, operation), tree, self.product())
+        self.depth -= 1
+        return tree
+
+    def product(self) -> Tree:
+        tree = self.signed_factor()
+        while True:
+            text = self.peek()
+            if text in ("*", "\\times", "\\cdot"):
+                self.take()
+                tree = ("*", tree, self.signed_factor())
+            elif text in ("/", "\\div", ":"):
+                self.take()
+                tree = ("ratio" if text == ":" else "/", tree, self.signed_factor())
+            elif self.starts_factor():
+                tree = self._beside(tree)
+            else:
+                return tree
+
+    def _beside(self, tree: Tree) -> Tree:
+        """A product without a sign; a whole number before a fraction of numbers is a sum ("1 1/2")."""
+        mixed = tree[0] == "number" and tree[1].denominator == 1
+        if self.kind() == "number":
+            ahead = [token.text for token in self.read[self.place : self.place + 3]]
+            if not (
+                mixed
+                and self.read[self.place].spaced
+                and len(ahead) == 3
+                and ahead[1] == "/"
+                and ahead[2].isdigit()
+            ):
+                raise Unreadable
+            top, _, bottom = self.take(), self.take(), self.take()
+            return ("+", tree, ("/", ("number", Fraction(top.text)), ("number", Fraction(bottom.text))))
+        is_fraction = self.peek() == "\\frac"
+        factor = self.power()
+        if mixed and is_fraction and factor[0] == "/" and factor[1][0] == factor[2][0] == "number":
+            return ("+", tree, factor)
+        return ("*", tree, factor)
+
+    def starts_factor(self) -> bool:
+        kind, text = self.kind(), self.peek()
+        if kind in ("number", "name", "function"):
+            return True
+        if kind == "command":
+            return text in ("\\frac", "\\sqrt", "\\pi", "\\infty", "\\{", "\\binom", "\\cbrt", "\\log")
+        return text in ("(", "{") or (text == "[" and not self.brackets)
+
+    def signed_factor(self) -> Tree:
+        if self.peek() in ("-", "+"):
+            negative = self.take().text == "-"
+            factor = self.power()
+            return ("negative", factor) if negative else factor
+        return self.power()
+
+    def power(self) -> Tree:
+        base = self.postfix()
+        if self.peek() == "^":
+            self.take()
+            exponent = self.exponent()
+            return ("^", base, exponent)
+        return base
+
+    def exponent(self) -> Tree:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise Unreadable
+        if self.peek() in ("-", "+"):
+            negative = self.take().text == "-"
+            exponent = self.power()
+            exponent = ("negative", exponent) if negative else exponent
+        else:
+            exponent = self.power()
+        self.depth -= 1
+        return exponent
+
+    def postfix(self) -> Tree:
+        tree = self.primary()
+        while self.peek() in ("!", "%"):
+            tree = ("factorial", tree) if self.take().text == "!" else ("percent", tree)
+        return tree
+
+    def group(self, closing: str) -> Tree:
+        tree = self.several((closing,))
+        self.expect(closing)
+        return tree
+
+    def argument(self) -> Tree:
+        """One argument of a LaTeX command: a group in braces, or a single digit or letter."""
+        if self.peek() == "{":
+            self.take()
+            return self.group("}")
+        token = self.take()
+        if token.kind == "number" and len(token.text) > 1 and token.text.isdigit():
+            # "\frac12": the tokens are put back digit by digit.
+            rest = [Token("number", digit, False, token.start) for digit in token.text[1:]]
+            self.read = [*self.read[: self.place], *rest, *self.read[self.place :]]
+            token = Token("number", token.text[0], False, token.start)
+        if token.kind == "number":
+            return ("number", Fraction(token.text))
+        if token.kind == "name":
+            return ("name", token.text)
+        if token.text == "\\pi":
+            return ("constant", math.pi)
+        if token.text == "\\sqrt":
+            return self.root()
+        raise Unreadable
+
+    def root(self) -> Tree:
+        degree: Tree = ("number", Fraction(2))
+        if self.peek() == "[":
+            self.take()
+            degree = self.group("]")
+        if self.peek() in ("(", "{"):
+            closing = ")" if self.take().text == "(" else "}"
+            under = self.group(closing)
+        elif self.kind() == "number":
+            under = ("number", Fraction(self.take().text))
+        else:
+            under = self.argument()
+        return ("root", under, degree)
+
+    def primary(self) -> Tree:
+        token = self.take()
+        if token.kind == "number":
+            return _number(token.text)
+        if token.kind == "name":
+            return self._name(token)
+        if token.kind == "function":
+            return self._function(token.text)
+        if token.kind == "command":
+            return self._command(token.text)
+        if token.text in ("(", "[", "{"):
+            return self._bracketed(token.text)
+        if token.text == "|":
+            tree = ("function", "abs", self.sum())
+            self.expect("|")
+            return tree
+        if token.text == "]":
+            return self._bracketed("]")
+        if token.text in ("$", "€", "£", "¥", "₹"):
+            return self.primary()
+        raise Unreadable
+
+    def _name(self, token: Token) -> Tree:
+        name = token.text
+        if self.peek() == "_":
+            self.take()
+            if self.peek() in ("{", "("):
+                closing = "}" if self.take().text == "{" else ")"
+                inside = []
+                while self.peek() != closing:
+                    inside.append(self.take().text)
+                self.take()
+                name += "_" + "".join(inside)
+            else:
+                name += "_" + self.take().text
+        if name == "e":
+            return ("constant", math.e)
+        return ("name", name)
+
+    def _function(self, name: str) -> Tree:
+        base: Tree | None = None
+        exponent: Tree | None = None
+        if name == "log" and self.peek() == "_":
+            self.take()
+            if self.peek() == "(":
+                self.take()
+                base = self.group(")")
+            else:
+                base = self.argument()
+        if self.peek() == "^":
+            self.take()
+            exponent = self.exponent()
+        argument = self._applied()
+        tree: Tree
+        if base is not None:
+            tree = ("/", ("function", "ln", argument), ("function", "ln", base))
+        elif exponent == ("negative", ("number", Fraction(1))):
+            return ("function", f"arc{name}", argument)
+        else:
+            tree = ("function", name, argument)
+        return tree if exponent is None else ("^", tree, exponent)
+
+    def _applied(self) -> Tree:
+        """What a function is applied to: a bracket, or the factors that follow."""
+        if self.peek() in ("(", "[", "{"):
+            return self.power()
+        if self.kind() == "function":
+            return self.power()
+        if self.peek() == "-":
+            self.take()
+            return ("negative", self._applied())
+        tree = self.power()
+        while self.kind() in ("number", "name") or self.peek() in ("\\pi", "/"):
+            if self.peek() == "/":
+                self.take()
+                tree = ("/", tree, self.power())
+            elif self.kind() == "number":
+                raise Unreadable
+            else:
+                tree = ("*", tree, self.power())
+        return tree
+
+    def _command(self, name: str) -> Tree:
+        if name == "\\frac":
+            top = self.argument()
+            return ("/", top, self.argument())
+        if name == "\\binom":
+            above = self.argument()
+            return ("choose", above, self.argument())
+        if name == "\\sqrt":
+            return self.root()
+        if name == "\\cbrt":
+            return (
+                "root",
+                self.argument() if self.peek() == "{" else self.primary(),
+                ("number", Fraction(3)),
+            )
+        if name == "\\pi":
+            return ("constant", math.pi)
+        if name == "\\infty":
+            return ("infinity",)
+        if name in ("\\emptyset", "\\varnothing"):
+            return ("list", "{", "}", [])
+        if name == "\\{":
+            return self._bracketed("{", "\\}")
+        if name == "\\|":
+            tree = ("function", "abs", self.sum())
+            self.expect("\\|")
+            return tree
+        raise Unreadable
+
+    def _bracketed(self, opening: str, closing: str = "") -> Tree:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise Unreadable
+        ends = (
+            (closing,)
+            if closing
+            else {"{": ("}",), "(": (")", "]", "["), "[": ("]", ")", "["), "]": ("[", "]", ")")}[opening]
+        )
+        if self.peek() in ends and self.peek() != "[":
+            return ("list", opening, self.take().text, [])
+        self.brackets += 1
+        inside = self.several(ends)
+        if self.peek() in ("|", ":", "\\mid") and opening == "{":
+            self.take()
+            inside = self.several(ends)
+        self.brackets -= 1
+        last = self.take().text
+        if last not in ends:
+            raise Unreadable
+        self.depth -= 1
+        if inside[0] == "several":
+            return ("list", "(" if opening == "]" else opening, ")" if last == "[" else last, inside[1])
+        if opening == "{" and closing:
+            return ("list", "{", "}", [inside])
+        if inside[0] == "list" and opening == "[":
+            return ("list", "[", "]", [inside])
+        if inside[0] == "relation":
+            return inside if opening == "{" else ("group", inside)
+        return inside
+
+
+def _number(text: str) -> Tree:
+    digits, _, exponent = text.lower().partition("e")
+    if not exponent:
+        return ("number", Fraction(digits))
+    power: Tree = ("number", Fraction(exponent.lstrip("+-")))
+    power = ("negative", power) if exponent[0] == "-" else power
+    return ("*", ("number", Fraction(digits)), ("^", ("number", Fraction(10)), power))
+
+
+@lru_cache(maxsize=2048)
+def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
+    """The tree of a text in signs. Raises Unreadable."""
+    if len(text) > MAX_CHARS:
+        raise Unreadable
+    matrix = _MATRIX.search(text)
+    if matrix is not None:
+        return _matrix(matrix[1], joining)
+    return parse_tokens(tokens(without_wording(text), joining))
+
+
+def without_wording(text: str) -> str:
+    """A text with the content of \\text{...} and the like in its place."""
+    return _WORDING.sub(r" \1 ", text) if "\\" in text else text
+
+
+def parse_tokens(read: Sequence[Token]) -> Tree:
+    """The tree of tokens. Raises Unreadable."""
+    if not read or len(read) > MAX_CHARS:
+        raise Unreadable
+    try:
+        return _Parser(read).whole()
+    except (RecursionError, ZeroDivisionError, ValueError):
+        raise Unreadable from None
+
+
+def _matrix(inside: str, joining: frozenset[str]) -> Tree:
+    rows = [row for row in re.split(r"\\\\", inside) if row.strip()]
+    cells = [[parse(cell.strip(), joining) for cell in row.split("&")] for row in rows]
+    if not cells or len({len(row) for row in cells}) != 1:
+        raise Unreadable
+    return ("list", "[", "]", [("list", "[", "]", row) for row in cells])
+
+
+# -- what it is worth ------------------------------------------------------------------------------------------
+
+_POINTS = tuple(
+    tuple(Fraction(17 + 7 * place * turn + 3 * turn, 13 + 2 * place + turn) for place in range(12))
+    for turn in (1, 2, 3)
+)
+"""Values of the variables, in their alphabetical order, at which expressions are compared."""
+
+
+def names_in(tree: Any) -> set[str]:
+    """The variables of a tree."""
+    if isinstance(tree, tuple):
+        if tree and tree[0] == "name":
+            return set() if tree[1] == "i" else {tree[1]}
+        return {name for part in tree[1:] for name in names_in(part)}
+    if isinstance(tree, list):
+        return {name for part in tree for name in names_in(part)}
+    return set()
+
+
+def worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
+    """The value of an expression. Raises Unreadable for what has none."""
+    try:
+        return _worth(tree, values)
+    except (OverflowError, ZeroDivisionError, ValueError, RecursionError):
+        raise Unreadable from None
+
+
+def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
+    operation = tree[0]
+    if operation == "number":
+        return tree[1]  # type: ignore[no-any-return]
+    if operation == "constant":
+        return complex(tree[1])
+    if operation == "name":
+        if tree[1] == "i" and "i" not in values:
+            return 1j
+        return values[tree[1]] if tree[1] in values else _no_value()
+    if operation == "group":
+        return _no_value()
+    if operation == "function":
+        return _applied(tree[1], _worth(tree[2], values))
+    if operation == "negative":
+        return -_worth(tree[1], values)
+    if operation == "percent":
+        return _worth(tree[1], values) / 100
+    if operation == "factorial":
+        return _factorial(_worth(tree[1], values))
+    if operation not in ("+", "-", "*", "/", "ratio", "^", "root", "choose"):
+        return _no_value()
+    left, right = _worth(tree[1], values), _worth(tree[2], values)
+    if operation == "+":
+        return left + right
+    if operation == "-":
+        return left - right
+    if operation == "*":
+        return left * right
+    if operation in ("/", "ratio"):
+        return left / right
+    if operation == "^":
+        return _raised(left, right)
+    if operation == "root":
+        return _root(left, right)
+    return _chosen(left, right)
+
+
+def _no_value() -> Number:
+    raise Unreadable
+
+
+def _applied(name: str, argument: Number) -> Number:
+    if name == "abs" and isinstance(argument, Fraction):
+        return abs(argument)
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise Unreadable
+    return complex(function(complex(argument)))
+
+
+def _factorial(of: Number) -> Number:
+    if isinstance(of, Fraction) and of.denominator == 1 and 0 <= of <= 400:
+        return Fraction(math.factorial(int(of)))
+    raise Unreadable
+
+
+def _raised(base: Number, exponent: Number) -> Number:
+    if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
+        bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+        if bits * abs(exponent) <= MAX_BITS:
+            return base ** int(exponent)
+    if isinstance(base, Fraction) and isinstance(exponent, Fraction) and base >= 0:
+        return (
+            _root(_raised(base, Fraction(exponent.numerator)), Fraction(exponent.denominator))
+            if exponent.numerator.bit_length() < 8 and exponent.denominator > 1
+            else complex(float(base) ** float(exponent))
+        )
+    return complex(base) ** complex(exponent)
+
+
+def _root(under: Number, degree: Number) -> Number:
+    if (
+        isinstance(under, Fraction)
+        and isinstance(degree, Fraction)
+        and degree.denominator == 1
+        and 2 <= degree <= 20
+    ):
+        size = int(degree)
+        if under < 0 and size % 2:
+            return -_root(-under, degree)
+        if under >= 0 and under.numerator.bit_length() < 900 and under.denominator.bit_length() < 900:
+            top, bottom = (round(float(part) ** (1 / size)) for part in (under.numerator, under.denominator))
+            if top**size == under.numerator and bottom**size == under.denominator:
+                return Fraction(top, bottom)
+    if under == 0:
+        return Fraction(0)
+    return complex(under) ** (1 / complex(degree))
+
+
+def _chosen(above: Number, below: Number) -> Number:
+    if (
+        isinstance(above, Fraction)
+        and isinstance(below, Fraction)
+        and above.denominator == below.denominator == 1
+        and 0 <= below <= above <= 400
+    ):
+        return Fraction(math.comb(int(above), int(below)))
+    raise Unreadable
+
+
+def alike(one: Number, two: Number) -> bool:
+    """Whether two numbers are the same, fractions exactly."""
+    if isinstance(one, Fraction) and isinstance(two, Fraction):
+        return one == two
+    one, two = complex(one), complex(two)
+    if not (cmath.isfinite(one) and cmath.isfinite(two)):
+        return False
+    return abs(one - two) <= TOLERANCE * max(1e-3, abs(one), abs(two))
+
+
+def points(*trees: Any) -> list[dict[str, Fraction]]:
+    """Values of all variables of some trees, several times."""
+    names = sorted({name for tree in trees for name in names_in(tree)})
+    if len(names) > len(_POINTS[0]):
+        raise Unreadable
+    return [dict(zip(names, row, strict=False)) for row in (_POINTS if names else _POINTS[:1])]
+
+
+def same_value(one: Tree, two: Tree) -> bool:
+    """Whether two expressions have one value at all points. Raises Unreadable where one has none."""
+    if one == two:
+        return True
+    if "infinity" in (one[0], two[0]) or ("negative", ("infinity",)) in (one, two):
+        return False
+    return all(alike(worth(one, values), worth(two, values)) for values in points(one, two))

@@ -1,0 +1,447 @@
+"""What an expression says as an answer: a value, several values, a tuple, intervals, a matrix or an equation; and whether two say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from evalwright.scorers.text.expressions import (
+    Tree,
+    Unreadable,
+    alike,
+    names_in,
+    points,
+    same_value,
+    worth,
+)
+
+MAX_VALUES = 24
+"""Members of a set or tuple that are compared."""
+INFINITY: Tree = ("infinity",)
+LOWEST: Tree = ("negative", INFINITY)
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+
+
+class Values(NamedTuple):
+    """One value or several. name: the variable that has them. ordered: None where an answer does not say whether their order counts."""
+
+    trees: tuple[Tree, ...]
+    name: Tree | None = None
+    ordered: bool | None = None
+    brackets: str = ""
+
+
+class Intervals(NamedTuple):
+    """A union of intervals: the ends of each, and whether it has them."""
+
+    parts: tuple[tuple[Tree, Tree, bool, bool], ...]
+
+
+class Assigned(NamedTuple):
+    """The values of several variables."""
+
+    values: tuple[tuple[str, Tree], ...]
+
+
+class Matrix(NamedTuple):
+    """Rows of expressions."""
+
+    rows: tuple[tuple[Tree, ...], ...]
+
+
+class Equation(NamedTuple):
+    """Both sides of an equation that is no value of one variable. sign: "=" or "!="."""
+
+    left: Tree
+    right: Tree
+    sign: str = "="
+
+
+Shape = Values | Intervals | Assigned | Matrix | Equation
+
+
+def shape_of(tree: Tree) -> Shape:
+    """What an expression says as an answer. Raises Unreadable."""
+    if _has_sign(tree):
+        return _both_signs(tree)
+    operation = tree[0]
+    if operation == "group":
+        return shape_of(tree[1])
+    if operation == "several":
+        return _several(tree[1])
+    if operation == "relation":
+        return _relation(tree[1], tree[2])
+    if operation == "list":
+        return _listed(tree)
+    if operation == "union":
+        left, right = shape_of(tree[1]), shape_of(tree[2])
+        sides = [as_intervals(left), as_intervals(right)]
+        if None not in sides:
+            return Intervals(tuple(part for side in sides if side is not None for part in side.parts))
+        if isinstance(left, Values) and isinstance(right, Values):
+            return Values((*left.trees, *right.trees), ordered=False)
+        raise Unreadable
+    if operation == "*" and tree[1][0] == "name" and tree[2][0] == "list" and len(tree[2][3]) > 1:
+        return shape_of(tree[2])  # a point by its name, "A(2; 0)"
+    return Values((tree,))
+
+
+def _has_sign(tree: Any) -> bool:
+    if isinstance(tree, tuple):
+        return bool(tree) and (tree[0] == "plus or minus" or any(map(_has_sign, tree[1:])))
+    return isinstance(tree, list) and any(map(_has_sign, tree))
+
+
+def _with_sign(tree: Any, sign: str) -> Any:
+    if isinstance(tree, tuple):
+        head = sign if tree[0] == "plus or minus" else tree[0]
+        return (head, *(_with_sign(part, sign) for part in tree[1:]))
+    return [_with_sign(part, sign) for part in tree] if isinstance(tree, list) else tree
+
+
+def _both_signs(tree: Tree) -> Shape:
+    """An expression with a plus-minus sign as its two values."""
+    plus, minus = (shape_of(_with_sign(tree, sign)) for sign in "+-")
+    if isinstance(plus, Values) and isinstance(minus, Values):
+        return Values(_distinct((*plus.trees, *minus.trees)), plus.name, ordered=False)
+    raise Unreadable
+
+
+def _distinct(trees: Sequence[Tree]) -> tuple[Tree, ...]:
+    kept: list[Tree] = []
+    for tree in trees[:MAX_VALUES]:
+        if not any(_same(tree, other) for other in kept):
+            kept.append(tree)
+    return tuple(kept)
+
+
+def _is_name(tree: Tree) -> bool:
+    """Whether a side of an equation names what the other side is worth: x, f(x), y', P(A)."""
+    if tree[0] == "name":
+        return True
+    if tree[0] in ("union", "intersection"):
+        return _is_name(tree[1]) and _is_name(tree[2])
+    if tree[0] == "/":
+        return all(part[0] == "*" and part[1] == ("name", "d") for part in tree[1:])
+    return (
+        tree[0] == "*"
+        and tree[1][0] == "name"
+        and (tree[1][1].rstrip("'") in "fghFGP" or tree[2][0] == "name")
+    )
+
+
+def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
+    if "=>" in signs:
+        last = len(signs) - 1 - list(reversed(signs)).index("=>")
+        if last == len(signs) - 1:
+            return shape_of(sides[-1])
+        return _relation(signs[last + 1 :], sides[last + 1 :])
+    if "~" in signs:
+        first = list(signs).index("~")
+        if first == 0 and (_is_name(sides[0]) or not names_in(sides[1])):
+            return shape_of(sides[1]) if names_in(sides[0]) or len(signs) > 1 else shape_of(sides[0])
+        return _relation(signs[:first], sides[: first + 1]) if first else shape_of(sides[0])
+    if "in" in signs:
+        return shape_of(sides[-1])
+    if all(sign == "=" for sign in signs):
+        return _equated(sides)
+    if all(sign == "!=" for sign in signs) and len(sides) == 2:
+        return Equation(sides[0], sides[1], "!=")
+    return _inequality(signs, sides)
+
+
+def _equated(sides: Sequence[Tree]) -> Shape:
+    first, last = sides[0], sides[-1]
+    if _is_name(first) or (first[0] == "list" and all(map(_is_name, first[3]))):
+        shape = shape_of(last)
+        if isinstance(shape, Values) and len(shape.trees) == 1 and _is_name(first):
+            return shape._replace(name=first)
+        return shape
+    if _is_name(last) and len(sides) == 2 and not names_in(first):
+        return Values((first,), last)
+    if len(sides) == 2 and (names_in(first) or names_in(last)) and not _same(first, last):
+        return Equation(first, last)
+    return shape_of(last)
+
+
+def _inequality(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
+    if len(sides) == 2:
+        low_first = [(signs[0], sides[0], sides[1])]
+    elif len(sides) == 3:
+        low_first = [(signs[0], sides[0], sides[1]), (signs[1], sides[1], sides[2])]
+    else:
+        raise Unreadable
+    low, high, has_low, has_high = LOWEST, INFINITY, False, False
+    for sign, left, right in low_first:
+        if _is_variable(right) and not _is_variable(left):
+            sign, left, right = _TURNED.get(sign, sign), right, left
+        if not _is_variable(left) or sign not in ("<", ">", "<=", ">="):
+            raise Unreadable
+        if sign[0] == "<":
+            high, has_high = right, sign == "<="
+        else:
+            low, has_low = right, sign == ">="
+    return Intervals(((low, high, has_low, has_high),))
+
+
+def _is_variable(tree: Tree) -> bool:
+    return tree[0] == "name" or (tree[0] == "*" and _is_name(tree))
+
+
+def _several(parts: Sequence[Tree]) -> Shape:
+    if len(parts) > MAX_VALUES:
+        raise Unreadable
+    relations = [part for part in parts if part[0] == "relation"]
+    if not relations:
+        shapes = [shape_of(part) for part in parts]
+        if all(
+            isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets for shape in shapes
+        ):
+            return Values(tuple(parts), ordered=None)
+        intervals = [as_intervals(shape) for shape in shapes]
+        if None not in intervals:
+            return Intervals(tuple(part for shape in intervals if shape is not None for part in shape.parts))
+        return Values(tuple(parts), ordered=None)
+    shapes = [shape_of(part) for part in parts]
+    if all(isinstance(shape, Intervals) for shape in shapes):
+        return _combined([shape for shape in shapes if isinstance(shape, Intervals)])
+    shapes = [shape for part, shape in zip(parts, shapes, strict=True) if not _is_condition(part)] or shapes
+    shapes = [shape for shape in shapes if not isinstance(shape, Equation)] or shapes
+    valued = [shape for shape in shapes if isinstance(shape, Values)]
+    if not valued:
+        return shapes[-1]
+    if len(shapes) == 1:
+        return shapes[0]
+    names = [shape.name for shape in valued if shape.name is not None]
+    if names and all(part[0] == "relation" for part in parts):
+        valued = [shape for shape in valued if shape.name is not None]  # "h² = 169, h = 13"
+    if not names:
+        return Values(tuple(tree for shape in valued for tree in shape.trees))
+    different = list(dict.fromkeys(str(name[1]) if name[0] == "name" else str(name) for name in names))
+    if len(different) == 1:
+        kept = [shape for shape in valued if shape.name is None or shape.name == names[0]]
+        worked_out = [tree for shape in kept for tree in shape.trees]
+        return Values(_distinct(worked_out), names[0], ordered=False)
+    pairs = [
+        (str(shape.name[1]) if shape.name[0] == "name" else str(shape.name), shape.trees[0])
+        for shape in valued
+        if shape.name is not None
+    ]
+    return Assigned(tuple(dict(pairs).items()))
+
+
+def _is_condition(part: Tree) -> bool:
+    """Whether a relation only says what a letter may be: "x ≠ 0", "C ∈ ℝ"."""
+    if part[0] != "relation":
+        return False
+    return bool(part[1] == ["!="] or (part[1] == ["in"] and part[2][1][0] == "name"))
+
+
+def _combined(shapes: Sequence[Intervals]) -> Shape:
+    """Several inequalities: what both of them allow, else what any does."""
+    parts = [part for shape in shapes for part in shape.parts]
+    if len(parts) == 2:
+        lows = [part for part in parts if part[0] != LOWEST]
+        highs = [part for part in parts if part[1] != INFINITY]
+        if len(lows) == len(highs) == 1 and lows[0] is not highs[0]:
+            low, high = lows[0], highs[0]
+            if real(high[1]) is not None and real(low[0]) is not None and real(low[0]) < real(high[1]):  # type: ignore[operator]
+                return Intervals(((low[0], high[1], low[2], high[3]),))
+    return Intervals(tuple(parts))
+
+
+def _listed(tree: Tree) -> Shape:
+    _, opening, closing, parts = tree
+    if len(parts) > MAX_VALUES:
+        raise Unreadable
+    if parts and all(part[0] == "list" for part in parts) and opening in "[(":
+        rows = tuple(tuple(part[3]) for part in parts)
+        if len({len(row) for row in rows}) == 1:
+            return Matrix(rows)
+    if opening == "{" and len(parts) > 1 and any(part[0] == "relation" for part in parts):
+        return _several(parts)
+    if parts and all(part[0] == "relation" for part in parts):
+        return _several(parts)
+    if opening == "{":
+        if len(parts) == 1 and isinstance(shape := shape_of(parts[0]), Intervals):
+            return shape
+        return Values(_distinct(parts), ordered=False, brackets="{}")
+    return Values(tuple(parts), ordered=True, brackets=opening + closing)
+
+
+def as_intervals(shape: Shape) -> Intervals | None:
+    """A pair in brackets as an interval."""
+    if isinstance(shape, Intervals):
+        return shape
+    if isinstance(shape, Values) and len(shape.trees) == 2 and shape.brackets and shape.brackets[0] in "([]":
+        low, high = shape.trees
+        return Intervals(((low, high, shape.brackets[0] == "[", shape.brackets[-1] == "]"),))
+    return None
+
+
+# -- comparison ------------------------------------------------------------------------------------------------
+
+
+def _same(one: Tree, two: Tree) -> bool:
+    try:
+        return same_value(one, two)
+    except Unreadable:
+        return one == two
+
+
+def real(tree: Tree) -> float | None:
+    """The real value of an expression without variables."""
+    if tree in (INFINITY, LOWEST):
+        return float("inf") if tree == INFINITY else float("-inf")
+    try:
+        number = worth(tree, {})
+    except Unreadable:
+        return None
+    if isinstance(number, Fraction):
+        return (
+            float(number) if number.numerator.bit_length() - number.denominator.bit_length() < 1000 else None
+        )
+    return number.real if abs(number.imag) <= 1e-9 * max(1.0, abs(number)) else None
+
+
+def same_shape(target: Shape, answer: Shape) -> bool:
+    """Whether two answers say the same."""
+    if isinstance(target, Values) and isinstance(answer, Values):
+        return _same_values(target, answer)
+    if isinstance(target, Intervals) or isinstance(answer, Intervals):
+        return _same_intervals(as_intervals(target), as_intervals(answer))
+    if isinstance(target, Matrix) or isinstance(answer, Matrix):
+        return _same_matrices(target, answer)
+    if isinstance(target, Equation) or isinstance(answer, Equation):
+        return _same_equations(target, answer)
+    if isinstance(target, Assigned) and isinstance(answer, Assigned):
+        left, right = dict(target.values), dict(answer.values)
+        return set(left) <= set(right) and all(_same(left[name], right[name]) for name in left)
+    if isinstance(target, Assigned) and isinstance(answer, Values):
+        return _same_assigned(target, answer)
+    if isinstance(target, Values) and isinstance(answer, Assigned):
+        return _same_assigned(answer, target)
+    return False
+
+
+def _same_values(target: Values, answer: Values) -> bool:
+    if len(target.trees) == len(answer.trees) == 1:
+        if _without_percent(target.trees[0], answer.trees[0]) or _same(target.trees[0], answer.trees[0]):
+            return True
+        one, two = (shape.trees[0] if shape.trees[0][0] == "list" else None for shape in (target, answer))
+        return one is not None and two is not None and same_shape(shape_of(one), shape_of(two))
+    if len(target.trees) != len(answer.trees):
+        return False
+    if target.ordered and answer.ordered and len(target.trees) == 2 and target.brackets != answer.brackets:
+        return False
+    if target.ordered and answer.ordered is not False:
+        return all(map(_same_part, target.trees, answer.trees))
+    if answer.ordered and target.ordered:
+        return all(map(_same_part, target.trees, answer.trees))
+    left = list(answer.trees)
+    for tree in target.trees:
+        place = next((place for place, other in enumerate(left) if _same_part(tree, other)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
+
+
+def _without_percent(one: Tree, two: Tree) -> bool:
+    """Whether one is a percentage and the other its number, the sign left out."""
+    if (one[0] == "percent") is (two[0] == "percent"):
+        return False
+    return _same(*(tree[1] if tree[0] == "percent" else tree for tree in (one, two)))
+
+
+def _same_part(one: Tree, two: Tree) -> bool:
+    if one[0] == "list" or two[0] == "list":
+        try:
+            return same_shape(shape_of(one), shape_of(two))
+        except Unreadable:
+            return False
+    return _same(one, two)
+
+
+def _same_intervals(target: Intervals | None, answer: Intervals | None) -> bool:
+    if target is None or answer is None or len(target.parts) != len(answer.parts):
+        return False
+
+    def place(part: tuple[Tree, Tree, bool, bool]) -> float:
+        low = real(part[0])
+        return low if low is not None else 0.0
+
+    ordered = zip(sorted(target.parts, key=place), sorted(answer.parts, key=place), strict=True)
+    return all(
+        _same_end(one[0], two[0], one[2], two[2]) and _same_end(one[1], two[1], one[3], two[3])
+        for one, two in ordered
+    )
+
+
+def _same_end(one: Tree, two: Tree, closed: bool, other_closed: bool) -> bool:
+    if one in (INFINITY, LOWEST) or two in (INFINITY, LOWEST):
+        return one == two
+    return closed is other_closed and _same(one, two)
+
+
+def _same_matrices(target: Shape, answer: Shape) -> bool:
+    one, two = (_rows(shape) for shape in (target, answer))
+    if one is None or two is None:
+        return False
+    if len(one) != len(two) and (len(one) == len(two[0]) == 1 or len(two) == len(one[0]) == 1):
+        one, two = [tuple(tree for row in rows for tree in row) for rows in (one, two)], []  # type: ignore[assignment]
+        return len(one[0]) == len(one[1]) and all(map(_same, *one))
+    return [len(row) for row in one] == [len(row) for row in two] and all(
+        all(map(_same, *rows)) for rows in zip(one, two, strict=True)
+    )
+
+
+def _rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
+    if isinstance(shape, Matrix):
+        return shape.rows
+    if isinstance(shape, Values) and shape.ordered:
+        return (shape.trees,)
+    return None
+
+
+def _same_equations(target: Shape, answer: Shape) -> bool:
+    """Whether two equations have the same solutions: one side minus the other is the same but for a factor."""
+    one, two = (_as_equation(shape) for shape in (target, answer))
+    if one is None or two is None or one.sign != two.sign:
+        return False
+    ratios = []
+    try:
+        for values in points(one.left, one.right, two.left, two.right):
+            first = worth(("-", one.left, one.right), values)
+            second = worth(("-", two.left, two.right), values)
+            if alike(second, Fraction(0)):
+                return False
+            ratios.append(first / second)
+    except (Unreadable, OverflowError, ZeroDivisionError):
+        return False
+    return (
+        len(ratios) > 1
+        and all(alike(ratio, ratios[0]) for ratio in ratios)
+        and not alike(ratios[0], Fraction(0))
+    )
+
+
+def _as_equation(shape: Shape) -> Equation | None:
+    if isinstance(shape, Equation):
+        return shape
+    if not isinstance(shape, Values) or len(shape.trees) != 1 or shape.name is None:
+        return None
+    if shape.name[0] == "name" and names_in(shape.trees[0]):
+        return Equation(shape.name, shape.trees[0])
+    return None
+
+
+def _same_assigned(assigned: Assigned, listed: Values) -> bool:
+    values = [tree for _, tree in sorted(assigned.values)]
+    if len(values) != len(listed.trees):
+        return False
+    if listed.ordered is not False:
+        as_written = [tree for _, tree in assigned.values]
+        return all(map(_same, values, listed.trees)) or all(map(_same, as_written, listed.trees))
+    return _same_values(Values(tuple(values), ordered=False), listed)

@@ -1,0 +1,214 @@
+"""How much a verdict depends on answers that are missing, or on readings that are unsure: the tipping point.
+
+A verdict comes from the items that both models have a score for, which is right where answers are missing at random. How far that
+assumption may be wrong is asked the other way round, as in trials with missing outcomes (ICH E9(R1) on sensitivity analyses; Yan, Lee &
+Li 2009): how many of the missing answers would have to go against the verdict before it falls? Each is scored against it, the leading
+model's at the bottom of the range and the other's at the top, those that hurt most first, and the verdict is made again. Unsure
+readings are there already; they are moved to the end of the range that speaks against the verdict.
+
+With right or wrong answers the order does not depend on what came before, so it gives the smallest number that there is. A verdict that has fallen
+stays fallen when more is moved, so the number is found by bisection: 100,000 items take some twenty comparisons.
+
+The other question, whether the missing answers are missing at random, has an exact test: of the items that one model alone lacks,
+each should lack either one with the same probability (McNemar's test of the missing answers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.core.plain import Plain
+from evalwright.statistics.paired import paired
+from evalwright.statistics.units import F64, I64, Clusters, Range
+
+MAX_MISSING_SHARE = 0.05
+"""Above this share of missing answers in either model a verdict is provisional."""
+
+SHARES_DIFFER_P = 0.01
+"""Below this p-value the two shares of missing answers differ by more than chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class TippingPoint(Plain):
+    """Of `n` missing answers or unsure readings the fewest that overturn a verdict; None where it holds whatever all of them are."""
+
+    n: int
+    fewest: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Changes against a verdict, the most harmful first.
+
+    A move puts one score, or both of an item that both models lack, at `targets`. `rows`, `columns` and `targets` (cells,): the scores in
+    the order of the moves; `move` (cells,): the move that each belongs to. `harm` (moves,): how far a move takes the difference
+    from the verdict, at least 0.
+    """
+
+    rows: I64
+    columns: I64
+    targets: F64
+    move: I64
+    harm: F64
+
+    def __len__(self) -> int:
+        return len(self.harm)
+
+    def applied(self, values: F64, count: int) -> F64:
+        """The scores (2, items) after the first `count` moves."""
+        cells = slice(0, int(np.searchsorted(self.move, count)))
+        moved = values.copy()
+        moved[self.rows[cells], self.columns[cells]] = self.targets[cells]
+        return moved
+
+
+def moves_of_missing(values: F64, missing: npt.NDArray[np.bool_], value_range: Range, sign: int) -> Moves:
+    """What the missing answers of two models would be at the worst for a verdict, a move for each item that lacks one.
+
+    Args:
+        values: (2, items), nan where there is no score.
+        missing: (2, items), which of these are missing; items without a score that are not missing were not asked.
+        value_range: the range of one score.
+        sign: 1 for a verdict that the first model's mean is higher, -1 that the second one's is.
+    """
+    against = _against(value_range, sign)
+    filled = np.where(missing, against[:, None], values)
+    open_items = np.flatnonzero(missing.any(axis=0) & ~np.isnan(filled).any(axis=0))
+    harm = -sign * (filled[0, open_items] - filled[1, open_items])
+    order = np.argsort(-harm, kind="stable")
+    columns = open_items[order]
+    move, rows = np.nonzero(missing[:, columns].T)
+    return Moves(rows, columns[move], filled[rows, columns[move]], move, np.maximum(harm[order], 0.0))
+
+
+def moves_of_unsure(values: F64, unsure: npt.NDArray[np.bool_], value_range: Range, sign: int) -> Moves:
+    """The unsure readings of items that both models have, each moved to the end of the range that speaks against a verdict.
+
+    Arguments as of `moves_of_missing`; unsure: (2, items). Of moves that take the difference equally far those come first that make it more
+    unlike the others: an item that turns against the verdict before one that only stops speaking for it.
+    """
+    against = _against(value_range, sign)
+    common = ~np.isnan(values).any(axis=0)
+    columns, rows = np.nonzero((unsure & common).T)
+    harm = np.abs(values[rows, columns] - against[rows])
+    gaps = sign * (values[0, columns] - values[1, columns])
+    # Two readings of one item: the second starts where the first one ends.
+    both = np.zeros(values.shape[1], bool)
+    both[columns[1:][columns[1:] == columns[:-1]]] = True
+    starts = np.where(both[columns], gaps - harm / 2, gaps)
+    order = np.lexsort((columns, starts, -harm))
+    rows, columns = rows[order], columns[order]
+    return Moves(rows, columns, against[rows], np.arange(len(rows)), harm[order])
+
+
+def fewest_moves(moves: Moves, holds_after: Callable[[int], bool]) -> int | None:
+    """The smallest number of first moves after which a verdict no longer holds; None where it holds after all of them.
+
+    holds_after: whether it does after so many.
+    """
+    return fewest_overturning(len(moves), int(np.count_nonzero(moves.harm > 0)), holds_after)
+
+
+def fewest_overturning(n_moves: int, n_harmful: int, holds_after: Callable[[int], bool]) -> int | None:
+    """As `fewest_moves`, of `n_moves` moves of which the first `n_harmful` lower the difference; the rest only add equal scores."""
+    low, high = 0, n_harmful
+    if n_harmful == 0 or holds_after(n_harmful):
+        if n_moves == n_harmful or holds_after(n_moves):
+            return None
+        low, high = n_harmful, n_moves
+    while high - low > 1:
+        middle = (low + high) // 2
+        if holds_after(middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def tipping_of_missing(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    missing: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    level: float = 0.95,
+    value_range: Range = (0.0, 1.0),
+) -> TippingPoint | None:
+    """How many missing answers, scored against the verdict of two models, overturn it; None without a verdict or a missing answer.
+
+    Args:
+        a, b: scores (n,), nan where there is none.
+        missing: (2, n), which of these are missing; None: all that are nan.
+        clusters: (n,) integers; items that share one are not independent.
+        level: of the interval that the verdict rests on.
+        value_range: the range of one score.
+    """
+    values = np.stack([np.asarray(a, np.float64), np.asarray(b, np.float64)])
+    lost = np.isnan(values) if missing is None else np.asarray(missing, bool)
+    sign = _verdict_sign(values, clusters, level, value_range)
+    if sign == 0:
+        return None
+    moves = moves_of_missing(values, lost, value_range, sign)
+    return _tipping(values, moves, clusters, level, value_range, sign)
+
+
+def tipping_of_unsure(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    unsure: npt.ArrayLike,
+    clusters: Clusters = None,
+    level: float = 0.95,
+    value_range: Range = (0.0, 1.0),
+) -> TippingPoint | None:
+    """How many unsure readings, all wrong in one direction, overturn a verdict; arguments as of `tipping_of_missing`.
+
+    unsure: (2, n), which of the scores are unsure.
+    """
+    values = np.stack([np.asarray(a, np.float64), np.asarray(b, np.float64)])
+    sign = _verdict_sign(values, clusters, level, value_range)
+    if sign == 0:
+        return None
+    moves = moves_of_unsure(values, np.asarray(unsure, bool), value_range, sign)
+    return _tipping(values, moves, clusters, level, value_range, sign)
+
+
+def shares_differ_p(missing: npt.ArrayLike) -> float:
+    """Exact two-sided p-value of "both models are equally likely to lack an item"; missing: (2, n) of the items that both were asked."""
+    from scipy.stats import binomtest
+
+    lost = np.asarray(missing, bool)
+    only_a = int(np.count_nonzero(lost[0] & ~lost[1]))
+    only_b = int(np.count_nonzero(lost[1] & ~lost[0]))
+    if only_a + only_b == 0:
+        return 1.0
+    return float(binomtest(only_a, only_a + only_b).pvalue)
+
+
+def _tipping(
+    values: F64, moves: Moves, clusters: Clusters, level: float, value_range: Range, sign: int
+) -> TippingPoint | None:
+    if not len(moves):
+        return None
+
+    def holds_after(count: int) -> bool:
+        return _verdict_sign(moves.applied(values, count), clusters, level, value_range) == sign
+
+    return TippingPoint(len(moves), fewest_moves(moves, holds_after))
+
+
+def _verdict_sign(values: F64, clusters: Clusters, level: float, value_range: Range) -> int:
+    """1 where the first model is higher, -1 where the second one is, 0 where neither is shown to be; on the items that both have."""
+    comparison = paired(
+        values[0], values[1], missing=np.zeros(values.shape, bool), clusters=clusters, value_range=value_range
+    ).comparison(level)
+    return {"better": 1, "worse": -1}.get(comparison.verdict, 0)
+
+
+def _against(value_range: Range, sign: int) -> F64:
+    """The scores of both models that speak most against a verdict."""
+    return np.array(value_range if sign > 0 else value_range[::-1], np.float64)
