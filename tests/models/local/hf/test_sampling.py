@@ -283,7 +283,7 @@ def test_what_the_backend_does_not_take_is_a_sentence(folders: dict[str, Path]) 
     ):
         why = model.refuses(request)
         assert why is not None and why.startswith(
-            f"'{model.name}' does not take {name} (it takes: early_stopping, length_penalty, min_p, num_beams, "
+            f"'{model.name}' does not take {name} (it takes: early_stopping, generation_arguments, length_penalty, min_p, num_beams, "
         )
     assert model.refuses(Generate((Message("user", "x"),), top_k=5)) is None
 
