@@ -57,6 +57,7 @@ def trust(**tables: dict[str, object]) -> None:
 PROPOSALS = {
     "plugins": "plugins: mine.toml",
     "dialect.trust": "dialect: {trust: [.]}",
+    "dialect.named_folders": "dialect: {named_folders: [.]}",
     "home": "home: poisoned",
     "replace": "replace: true",
     "out": "out: ../elsewhere",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from operator import attrgetter
@@ -91,7 +92,8 @@ class Generate:
     draw 0. min_p: least probability, as a share of the most probable token's. num_beams: of beam search, with
     length_penalty (scores are divided by the length to its power) and early_stopping (False, True or "never"), as transformers has
     them. top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives. reasoning_effort: the provider's
-    own word; reasoning_budget: tokens. json_schema: a JSON schema as canonical text that the reply must follow.
+    own word; reasoning_budget: tokens. json_schema: a JSON schema as canonical text that the reply must follow. generation_arguments:
+    further arguments under the names that the model's own library or server has for them (repetition_penalty), a mapping as canonical JSON.
     """
 
     ability: ClassVar[Ability] = "generate"
@@ -112,6 +114,7 @@ class Generate:
     json_schema: str | None = None
     length_penalty: float = 1.0
     early_stopping: bool | str = False
+    generation_arguments: str | None = None
 
     def payload(self) -> dict[str, Any]:
         """What names this request by its content. Options that came later stand in it only where they are used."""
@@ -213,6 +216,12 @@ class Reward:
 
 
 Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | Reward
+
+
+def arguments_of(request: Request) -> dict[str, Any]:
+    """The further arguments of generation that a request carries; see `Generate`."""
+    written = request.generation_arguments if isinstance(request, Generate) else None
+    return {} if written is None else dict(json.loads(written))
 
 
 def images_of(request: Request) -> tuple[Image, ...]:

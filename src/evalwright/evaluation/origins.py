@@ -171,8 +171,10 @@ def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> I
     if values.get("out") and not is_within(Path(str(values["out"])), Path.cwd()):
         yield Setting(("out",), values["out"])
     dialect = values.get("dialect")
-    if isinstance(dialect, Mapping) and dialect.get("trust"):
-        yield Setting(("dialect", "trust"), dialect["trust"])
+    if isinstance(dialect, Mapping):
+        for key in ("trust", "named_folders"):
+            if dialect.get(key):
+                yield Setting(("dialect", key), dialect[key])
     yield from _files(values.get("overrides"), folder, ("overrides",))
     for i, task in enumerate(listed(values.get("tasks") or ())):
         if Path(str(task)).suffix in (".yaml", ".yml") and not is_within(

@@ -334,6 +334,8 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             if task.definition.get("dialect") and missing == {"chat"}
             else ""
         )
+        if without := getattr(task.strategy, "without", None):
+            text = f"{text} {without(missing)}".rstrip()
         raise AbilityError(
             f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities))}.{text}"

@@ -79,7 +79,7 @@ class PluginModel(LocalModel):
     """
 
     heavy = False
-    carries = EVERY_OPTION - {"num_beams", "length_penalty", "early_stopping"}
+    carries = EVERY_OPTION - {"num_beams", "length_penalty", "early_stopping", "generation_arguments"}
 
     def __init__(self, name: str, plugin: Any, role: str, *, published: bool) -> None:
         method, self.abilities = METHODS[role]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,8 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalwright.compat.lm_eval.api.model import CachingLM
-from evalwright.compat.lm_eval.harness.backends import SPREAD, backend_of
+from evalwright.compat.lm_eval.harness.backends import SPREAD, Backend, backend_of
 from evalwright.compat.lm_eval.harness.flags import SEEDS, mapping_of, normalised, renamed_tasks
+from evalwright.compat.lm_eval.harness.plugins import load_plugins
 from evalwright.compat.lm_eval.runs.names import NAMING, file_safe
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
@@ -31,8 +33,10 @@ from evalwright.runs.reader import Run
 from evalwright.tasks.dialects import SCORINGS
 
 Settings = Mapping[str, Any]
-_LABELS = ("name", "group", "job_type", "tags", "notes", "mode", "step")
+_LABELS = ("name", "group", "job_type", "tags", "notes", "step")
 """What only labels a run of a tracker."""
+_WANDB_MODES = ("online", "offline", "disabled")
+"""Where the numbers go: to its server, to a local folder, nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,15 @@ class Evaluation:
     """What the settings become. notes: sentences on settings that became something else, or nothing. track: trackers.
 
     config: what its results files say of the settings, with the model's `name` there and what they have beside the settings (`shown`).
+    environment: variables that trackers read during the run. plugins: Python files that were loaded for it.
     """
 
     configuration: Configuration
     notes: list[str] = field(default_factory=list)
     track: tuple[str, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    plugins: tuple[str, ...] = ()
 
 
 def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
@@ -53,8 +60,11 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
     tasks = given.get("tasks")
     if not tasks:
         raise ConfigurationError("No tasks: name at least one with --tasks, such as arc_easy.")
-    notes: list[str] = []
-    spec = ModelSpec(model.name) if model else _model(given, notes)
+    plugins = [str(file) for file in given.get("plugin", ())]
+    load_plugins(plugins)
+    backend = Backend(ModelSpec(model.name)) if model else _backend(given)
+    plugins += [file for file in backend.plugins if file not in plugins]
+    spec, notes = backend.spec, list(backend.notes)
     scoring = given.get("scoring", "published")
     check_known("scoring", [scoring], SCORINGS)
     chat = given.get("apply_chat_template", False)
@@ -71,6 +81,7 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         "scoring": scoring,
         "task_root": [str(root) for root in _roots(given)],
         "trust": [*map(str, installed_tasks()), *given.get("trust", ())],
+        "named_folders": list(given.get("named_folders", ())),
         "multiturn": not chat or given.get("fewshot_as_multiturn", True),
         "system": given.get("system_instruction", ""),
         "generation": given.get("gen_kwargs", {}),
@@ -78,11 +89,14 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         "samples": given.get("samples", {}),
         "predict_only": given.get("predict_only", False),
         "bootstrap": given.get("bootstrap_iters", 100_000),
+        "as_written": scoring == "published" and spec.model.startswith(("lm/", "lm_eval/")),
     }
     if seeds[3] is not None:
         dialect["seed"] = seeds[3]
     # What is as it is without being said is not said; 0 and false are.
-    plain = {"multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3], "predict_only": False}
+    plain = {
+        "multiturn": True, "bootstrap": 100_000, "seed": SEEDS[3], "predict_only": False, "as_written": False,
+    }  # fmt: skip
     limit = given.get("limit")
     configuration = Configuration(
         tasks=tuple(_tasks(tasks, tuple(_roots(given)))),
@@ -97,19 +111,20 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         num_fewshot=given.get("num_fewshot"),
     )
     track = tuple(_track(given, notes))
-    return Evaluation(configuration, [*notes, *_notes(given)], track, _config(given, spec, seeds))
+    environment = _tracker_environment(given)
+    config = _config(given, spec, seeds)
+    said = [*notes, *_notes(given)]
+    return Evaluation(configuration, said, track, config, environment, tuple(plugins))
 
 
-def _model(given: Settings, notes: list[str]) -> ModelSpec:
+def _backend(given: Settings) -> Backend:
     arguments = dict(given.get("model_args", {}))
     for name in ("device", "batch_size", "max_batch_size"):
         if given.get(name) is not None:
             arguments[name] = given[name]
     if given.get("trust_remote_code"):
         arguments["trust_remote_code"] = True
-    backend = backend_of(str(given.get("model", "hf")), arguments)
-    notes += backend.notes
-    return backend.spec
+    return backend_of(str(given.get("model", "hf")), arguments)
 
 
 def _roots(given: Settings) -> Iterator[Path]:
@@ -146,11 +161,15 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
         if arguments := dict(given.get(name, {})):
             project = arguments.pop("project", "")
             entity = arguments.pop("entity", "") if tracker == "wandb" else ""
+            mode = _wandb_mode(arguments) if tracker == "wandb" else None
             if labels := ", ".join(key for key in _LABELS if arguments.pop(key, None) is not None):
                 notes.append(f"--{name}: {labels} not used: the run there has the name of the run here.")
             if arguments:
                 others = ", ".join(map(repr, arguments))
                 raise ConfigurationError(f"--{name} takes project here, and not {others}.")
+            if mode == "disabled":
+                notes.append("--wandb_args mode=disabled: nothing is logged to Weights & Biases.")
+                continue
             where = "/".join(part for part in (entity, project) if part)
             yield f"{tracker}={where}" if where else tracker
     if given.get("wandb_config_args"):
@@ -161,6 +180,36 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
         raise ConfigurationError(
             "--hf_hub_log_args: nothing is pushed to the hub by a run. `evalwright export hf-results RUN` writes the files to upload."
         )
+
+
+def _wandb_mode(arguments: dict[str, Any]) -> str | None:
+    """Take `mode` out of the arguments of Weights & Biases. Raises ConfigurationError for one that it does not have."""
+    mode = arguments.pop("mode", None)
+    if mode is not None and mode not in _WANDB_MODES:
+        known = ", ".join(_WANDB_MODES)
+        raise ConfigurationError(f"--wandb_args mode takes {known}, not {mode!r}.")
+    return None if mode is None else str(mode)
+
+
+def _tracker_environment(given: Settings) -> dict[str, str]:
+    """The variables that carry what `TrackedRun` has no place for: where Weights & Biases writes."""
+    mode = _wandb_mode(dict(given.get("wandb_args", {})))
+    return {} if mode is None else {"WANDB_MODE": mode}
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables, and set them back afterwards."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _config(given: Settings, spec: ModelSpec, seeds: Sequence[int | None]) -> dict[str, Any]:
@@ -196,6 +245,11 @@ def run_evaluation(
     evaluation: Evaluation, model: Model | None = None, progress: ProgressReporter | None = None
 ) -> Run:
     """The finished run. Raises UsageError."""
+    with _environment(evaluation.environment):
+        return _finished_run(evaluation, model, progress)
+
+
+def _finished_run(evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None) -> Run:
     from evalwright.evaluation.objects import Objects
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.runs.callbacks import Callbacks

@@ -17,7 +17,7 @@ from inspect import signature
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, Failure, MissingExtra, ModelError, UnknownName
-from evalwright.core.requests import Request
+from evalwright.core.requests import Request, arguments_of
 from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.models.base import LocalModel, answers_tokens, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
@@ -33,6 +33,12 @@ _AT_ONCE = 2048
 _PLACES = 2
 """A pair is one token longer than the context that its last token is predicted from, and vLLM wants to write one more."""
 
+
+SAMPLING_PARAMS = frozenset((
+    "bad_words", "frequency_penalty", "ignore_eos", "include_stop_str_in_output", "logit_bias", "min_tokens", "presence_penalty",
+    "repetition_penalty", "skip_special_tokens", "spaces_between_special_tokens", "stop_token_ids",
+))  # fmt: skip
+"""What `Generate.generation_arguments` may name here."""
 
 _OWN = {
     "model": "The model is named after 'vllm-local/'.",
@@ -55,7 +61,7 @@ class VllmModel(LocalModel):
     Raises MissingExtra without vllm, ConfigurationError for what cannot be used.
     """
 
-    carries = frozenset(("top_k", "min_p", "top_logprobs"))
+    carries = frozenset(("top_k", "min_p", "top_logprobs", "generation_arguments"))
     refused = ("data_parallel_size",)
     """Taken only to say what to use in its place: proposed to nobody."""
 
@@ -150,6 +156,14 @@ class VllmModel(LocalModel):
             }
             for name in sorted(self._engine.keys() - known):
                 raise UnknownName("argument of vllm.LLM", name, known)
+
+    def refuses(self, request: Request) -> str | None:
+        """As for every model; further arguments are those of vLLM's SamplingParams."""
+        for name in arguments_of(request):
+            if name not in SAMPLING_PARAMS:
+                known = ", ".join(sorted(SAMPLING_PARAMS))
+                return f"'{self.name}' does not take {name} (it takes: {known}). Leave it out."
+        return super().refuses(request)
 
     def reader(self) -> Any:
         """See Model; the tokenizer alone is loaded."""
@@ -283,6 +297,7 @@ def _sampling(job: Job) -> Any:
         seed=None if request.temperature == 0 else (request.seed or 0) + request.draw,
         logprobs=request.top_logprobs,
         **{name: value for name, value in named.items() if value is not None},
+        **arguments_of(request),
     )
 
 

@@ -24,6 +24,7 @@ from evalwright.models.remote.providers import Provider
 from evalwright.models.remote.wire.format import not_documented
 from evalwright.models.remote.wire.openai_text import first_choice, text_of
 
+NOT_FOUND = 404
 _WHOLE = 1 << 20
 """Tokens of a window where nobody said how many the context takes: the server refuses what is too long."""
 _CERTAIN = 1e6
@@ -38,6 +39,7 @@ class LlamaCppModel(OpenAIModel):
     def __init__(self, provider: Provider, model: str, **given: Any) -> None:
         super().__init__(provider, model, **given)
         self._echo_is_known = True
+        self._has_tokenize = True
         self._parts: set[int] = set()
         # The server's own paths, such as /tokenize, are beside those of OpenAI's interface.
         self._root = self._make_client(self.pacing.timeout, self.base_url.removesuffix("/v1"))
@@ -50,7 +52,14 @@ class LlamaCppModel(OpenAIModel):
     async def _sent_all(
         self, request: LogLikelihood | RollingLogLikelihood, replies: list[Reply | None]
     ) -> Response:
-        start = await self._tokens(self._bos or "", special=not self._bos)
+        try:
+            start = await self._tokens(self._bos or "", special=not self._bos) if self._has_tokenize else []
+        except Rejected as error:
+            if error.status != NOT_FOUND:
+                raise
+            self._has_tokenize = False
+        if not self._has_tokenize:  # llama-cpp-python's server has no /tokenize, and echoes
+            return await super()._sent_all(request, replies)
         if isinstance(request, RollingLogLikelihood):
             text = await self._tokens(request.text)
             if not text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import importlib.util
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -22,7 +24,7 @@ from evalwright.compat.lm_eval.evaluator import evaluation_of
 from evalwright.compat.lm_eval.harness import flags
 from evalwright.compat.lm_eval.harness.backends import CLASSES, backend_of
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 from evalwright.models.registry import open_model
 from support.command import Done
 from support.typed import typed
@@ -130,9 +132,13 @@ def test_groups_shots_limits_and_files(tasks: Path) -> None:
         ("--tasks sky --seed 1,2", "--seed"),
         ("--tasks sky --verbosity LOUD", "--verbosity"),
         ("--tasks sky --wandb_config_args a=b", "not supported"),
+        ("--tasks sky --wandb_args project=p,mode=shared", "online, offline, disabled, not 'shared'"),
+        ("--tasks sky --trackio_args project=p,mode=offline", "not 'mode'"),
         ("--tasks sky --hf_hub_log_args push_results_to_hub=True", "export hf-results"),
         ("--tasks sky --gen_kwargs nonsense", "key=value"),
         ("--tasks gen --gen_kwargs temprature=1", "Did you mean 'temperature'?"),
+        ("--tasks gen --gen_kwargs repetition_penalti=1", "'repetition_penalty'"),
+        ("--tasks gen --gen_kwargs custom_generate=stranger/code", "Unknown setting 'custom_generate' of generation"),
         ("--tasks gen --gen_kwargs temperature=hot", "temperature must be a number"),
         ("--tasks gen --gen_kwargs max_gen_toks=0", "max_gen_toks must be a whole number"),
         ("--tasks gen --gen_kwargs until=3", "until must be a text"),
@@ -241,26 +247,129 @@ def test_arguments_of_models_become_ours() -> None:
     for scoring, rules in (("published", "published"), ("corrected", None)):
         (spec,) = evaluation_of({**given, "scoring": scoring}).configuration.models
         assert spec.arguments.get("token_rules") == rules
-    served = backend_of(
-        "local-completions",
-        {"model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t"},
-    )
-    assert served.spec.model == "openai/m"
+    client = {
+        "model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t", "batch_size": 8,
+    }  # fmt: skip
+    served = backend_of("local-completions", client)
+    assert served.spec.model == "lm/local-completions/m"
     assert served.spec.arguments == {
-        "interface": "completions",
-        "base_url": "http://h:1/v1",
-        "max_concurrency": 4,
-    }
-    assert any("tokenizer" in note for note in served.notes)
+        "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t",
+    }  # fmt: skip
+    assert any("batch_size" in note for note in served.notes)
     with pytest.raises(UnknownName, match="Did you mean 'hf'"):
         backend_of("hff", {})
     with pytest.raises(ConfigurationError, match="pretrained"):
         backend_of("hf", {})
-    for name in set(CLASSES) - {"hf", "hf-auto", "huggingface"}:
+    for name in set(CLASSES) - {"hf", "hf-auto", "huggingface", "vllm"}:
         try:
             backend_of(name, {"model": "m", "base_url": "http://h/v1", "strange": 1})
         except ConfigurationError as error:
             assert "pip install 'lm_eval==0.4.13'" in str(error)
+
+
+def test_vllm_runs_in_this_process_and_gguf_on_its_server() -> None:
+    vllm = backend_of(
+        "vllm",
+        {
+            "pretrained": "org/m", "dtype": "auto", "tensor_parallel_size": 2, "data_parallel_size": 3, "max_model_len": 4096,
+            "gpu_memory_utilization": 0.8, "add_bos_token": True, "batch_size": "auto", "revision": "main",
+        },
+    )  # fmt: skip
+    assert vllm.spec.model == "vllm-local/org/m"
+    assert vllm.spec.arguments == {
+        "dtype": "auto", "tensor_parallel_size": 2, "replicas": 3, "max_length": 4096, "add_bos": True,
+        "engine": {"gpu_memory_utilization": 0.8},
+    }  # fmt: skip
+    assert any("batch_size" in note for note in vllm.notes)
+    for address in ("http://h:8080", "http://h:8080/v1/"):
+        gguf = backend_of("gguf", {"base_url": address, "max_length": 512}).spec
+        assert gguf.model == "llamacpp/gguf"
+        assert gguf.arguments == {
+            "base_url": "http://h:8080/v1", "interface": "completions", "context_length": 512,
+        }  # fmt: skip
+    with pytest.raises(ConfigurationError, match=r"gguf_file=FILE\.gguf"):
+        backend_of("gguf", {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("pretrained=./nothere,softmax_dtype=float32", "the folder does not exist"),
+        ("pretrained=./tasks,softmax_dtype=float32", "it has no file config.json"),
+        ("pretrained=./tasks,gguf_file=a.gguf", "it has no file a.gguf"),
+        ("pretrained=./nothere", "There is no model folder 'nothere'"),
+    ],
+)
+def test_a_missing_file_is_an_error_before_anything_is_asked(tasks: Path, arguments: str, said: str) -> None:
+    done = typed(
+        "lm-eval", "--model", "hf", "--model_args", arguments, "--include_path", "tasks", "--tasks", "gen"
+    )
+    assert done.code == 2
+    assert said in done.err
+    assert not (tasks / "runs").exists()
+
+
+def test_a_server_without_tokenize_scores_by_echo() -> None:
+    """llama-cpp-python's server, which the released package's gguf was written for."""
+    from evalwright.core.requests import LogLikelihood
+    from evalwright.core.responses import Response
+    from evalwright.models.base import RemoteModel
+    from support.openai_server import serving
+
+    with serving() as server:
+        model = open_model("llamacpp/gguf", {"base_url": server.url, "interface": "completions"})
+        assert isinstance(model, RemoteModel)
+
+        async def both() -> tuple[Response, Response]:
+            try:
+                first = await model.answer(LogLikelihood("one", " two"))
+                return first, await model.answer(LogLikelihood("one", " three"))
+            finally:
+                await model.close()
+
+        first, second = asyncio.run(both())
+    assert first.log_likelihood is not None
+    assert first.log_likelihood < 0
+    assert first.log_likelihood != second.log_likelihood
+
+
+def test_multiple_choice_for_a_chat_interface_offers_the_generative_form(tasks: Path) -> None:
+    line = (
+        "lm-eval",
+        "--model",
+        "local-chat-completions",
+        "--model_args",
+        "model=m,base_url=http://127.0.0.1:1/v1/chat/completions",
+    )
+    folder = ("--include_path", "tasks", "--apply_chat_template", "--tasks", "sky")
+    alone = typed(*line, *folder)
+    assert alone.code == 2
+    assert "No form of it in which the model writes its answer is among the tasks." in alone.err
+    (tasks / "tasks" / "sky_generative.yaml").write_text(GEN.replace("task: gen", "task: sky_generative"))
+    (tasks / "tasks" / "sky_cot.yaml").write_text("include: sky.yaml\ntask: sky_cot\n")
+    offered = typed(*line, *folder)
+    assert offered.code == 2
+    assert "in which the model writes its answer: lm-eval:sky_generative." in offered.err
+
+
+@pytest.mark.skipif(
+    "LM_EVAL_TASKS" not in os.environ, reason="the task files of the released package are not here"
+)
+@pytest.mark.parametrize(
+    ("task", "form"),
+    [
+        ("mmlu", "mmlu_generative"),
+        ("mmlu_anatomy", "mmlu_anatomy_generative"),
+        ("arc_challenge", "arc_challenge_chat"),
+        ("truthfulqa_mc1", "truthfulqa_gen"),
+        ("gpqa_main_n_shot", "gpqa_main_generative_n_shot"),
+    ],
+)
+def test_generative_forms_of_shipped_tasks(task: str, form: str) -> None:
+    from evalwright.compat.lm_eval.tasks.generative import generative_forms
+    from evalwright.compat.lm_eval.tasks.index import Index
+
+    assert form in generative_forms(task, Index([Path(os.environ["LM_EVAL_TASKS"])]))
 
 
 def test_arguments_of_several_devices() -> None:
@@ -303,7 +412,7 @@ def test_other_arguments_of_hf_run_without_the_package() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'softmax_dtype'"):
         open_model("lm/hf", {"pretrained": "org/m", "softmax_dtyp": "float32"})
     with pytest.raises(ConfigurationError, match=r"vllm serve NAME --tensor-parallel-size"):
-        backend_of("vllm", {"pretrained": "org/m", "tensor_parallel_size": 2})
+        backend_of("sglang", {"pretrained": "org/m", "tp_size": 2})
 
 
 @pytest.mark.parametrize(
@@ -381,6 +490,93 @@ def test_a_script_registers_a_class_and_calls_the_command(tasks: Path) -> None:
     assert wrong.returncode == 2
     assert "Did you mean 'word'" in wrong.stderr
     assert "after" not in wrong.stdout
+
+
+OWN_CLASS = """
+from evalwright.compat.lm_eval.api.model import LM
+from evalwright.compat.lm_eval.api.registry import register_model
+
+
+class Plain(LM):
+    def __init__(self, word="Vega", batch_size=1):
+        super().__init__()
+        self.word = word
+
+    def generate_until(self, requests):
+        return [self.word for _ in requests]
+
+
+@register_model("named-NUMBER")
+class Named(Plain):
+    pass
+"""
+
+
+def test_a_class_of_ones_own_is_named_by_its_file(tasks: Path) -> None:
+    front = ("--include_path", "tasks", "--tasks", "gen")
+    (tasks / "mine.py").write_text(OWN_CLASS.replace("NUMBER", "1"))
+    unknown = typed("lm-eval", "--model", "named-1", *front)
+    assert unknown.code == 2
+    assert "--plugin FILE, or write --model FILE.py:Class" in unknown.err
+    for model in (
+        ("--model", "named-1", "--plugin", "mine.py"),
+        ("--model", "mine.py:Named"),
+        ("--model", "mine.py:Plain"),
+    ):
+        done = typed("lm-eval", *model, *front, "--model_args", "word=Mars")
+        assert done.code == 0, done.err
+        assert "0.5000" in done.out
+        command = re.search(r"As our own command: evalwright (.*)", done.err)
+        assert command
+        assert "--plugin mine.py" in command[1]
+        assert typed(*shlex.split(command[1])).code == 0
+    wrong = typed("lm-eval", "--model", "mine.py:Plane", *front)
+    assert wrong.code == 2
+    assert "Did you mean 'Plain'?" in wrong.err
+    gone = typed("lm-eval", "--model", "nosuch.py:Plain", *front)
+    assert (gone.code, "The plug-in 'nosuch.py' does not exist." in gone.err) == (2, True)
+    (tasks / "theirs.py").write_text("from lm_eval.nosuch.model import LM\n")
+    (tasks / "theirs.yaml").write_text("tasks: [gen]\nmodel: mine.py:Plain\n")
+    refused = typed("lm-eval", "run", "--config", "theirs.yaml")
+    assert (refused.code, "sets model, which a file may not" in refused.err) == (2, True)
+    failing = typed("lm-eval", "--model", "x", "--plugin", "theirs.py", *front)
+    assert failing.code == 2
+    assert "write evalwright.compat.lm_eval in place of lm_eval" in failing.err
+
+
+TALKATIVE = """
+from pathlib import Path
+
+from evalwright.compat.lm_eval.api.model import LM
+
+
+class Talkative(LM):
+    def generate_until(self, requests):
+        for request in requests:
+            with Path("settings.txt").open("a") as kept:
+                print(sorted(request.args[1].items()), file=kept)
+        return ["Mars\\nand more" for _ in requests]
+"""
+
+
+def test_a_class_is_handed_the_settings_as_written_and_its_text_is_left_alone(tasks: Path) -> None:
+    """As there: it is the class that stops, or does not. Corrected scoring ends the text at the stop string."""
+    (tasks / "mine.py").write_text(TALKATIVE)
+    line = ("lm-eval", "--model", "mine.py:Talkative", "--include_path", "tasks", "--tasks", "gen")
+    further = ("--gen_kwargs", "top_k=5,repetition_penalty=1.2")
+    published = typed(*line, *further, "--limit", "2", "--output_path", "out", "--log_samples")
+    assert published.code == 0, published.err
+    assert "0.0000" in published.out
+    (samples,) = (tasks / "out").rglob("samples_gen_*.jsonl")
+    row = json.loads(samples.read_text().splitlines()[0])
+    assert row["resps"] == [["Mars\nand more"]]
+    settings = ast.literal_eval((tasks / "settings.txt").read_text().splitlines()[0])
+    assert dict(settings) == {
+        "until": ["\n"], "do_sample": False, "max_gen_toks": 4, "top_k": 5.0, "repetition_penalty": 1.2,
+    }  # fmt: skip
+    corrected = typed(*line, "--scoring", "corrected")
+    assert corrected.code == 0, corrected.err
+    assert "0.5000" in corrected.out
 
 
 def test_what_is_zero_or_false_is_said() -> None:
@@ -571,6 +767,31 @@ def test_every_flag_there_is_taken_and_on_the_page() -> None:
     assert keys == shown, "keys of the file of --config"
 
 
+@pytest.mark.parametrize(
+    ("mode", "where_logged"), [("offline", ["offline"]), ("online", ["online"]), ("disabled", [])]
+)
+def test_weights_and_biases_gets_its_mode(
+    tasks: Path, monkeypatch: pytest.MonkeyPatch, mode: str, where_logged: list[str]
+) -> None:
+    """Who asks for offline or disabled sends nothing to a server."""
+    from evalwright import trackers
+
+    logged: list[str] = []
+
+    def log(run: Any, where: str, before: str) -> str:
+        logged.append(os.environ["WANDB_MODE"])
+        return "id"
+
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setitem(sys.modules, "wandb", ModuleType("wandb"))
+    monkeypatch.setattr(trackers._TRACKERS, "get", lambda name: log)
+    done = harness(f"--tasks gen --limit 1 --wandb_args project=planets,mode={mode}")
+    assert done.code == 0, done.err
+    assert logged == where_logged
+    assert "WANDB_MODE" not in os.environ, "it holds for this run alone"
+    assert ("nothing is logged" in done.err) == (mode == "disabled")
+
+
 def test_lists_and_validation(tasks: Path) -> None:
     assert typed("lm-eval", "ls", "groups", "--include_path", "tasks").out.split()[-1] == "heavens"
     assert "gen" in typed("lm-eval", "ls", "tasks", "--include_path", "tasks").out.split()
@@ -578,3 +799,49 @@ def test_lists_and_validation(tasks: Path) -> None:
         "2 tasks can be read"
     )
     assert typed("lm-eval", "validate", "--tasks", "skyy", "--include_path", "tasks").code == 2
+
+
+BESIDE = """
+include: ../shared/base.yaml
+task: beside
+dataset_kwargs: {data_files: {test: data/test.jsonl}}
+"""
+
+
+def test_shared_settings_and_data_beside_a_named_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The usual layout: project/tasks, project/shared, project/data, and the command line is typed in project."""
+    project = tmp_path / "project"
+    for name in ("tasks", "shared", "data"):
+        (project / name).mkdir(parents=True)
+    base = (
+        GEN.replace("include: sky.yaml\n", "")
+        + "dataset_path: json\ntest_split: test\ndoc_to_text: '{{question}}'\n"
+    )
+    (project / "shared" / "base.yaml").write_text(base)
+    (project / "tasks" / "beside.yaml").write_text(BESIDE)
+    row = {"question": "Which?", "choices": ["Mars", "Vega"], "answer": 0}
+    (project / "data" / "test.jsonl").write_text(json.dumps(row) + "\n")
+    (project / "data" / ".secret.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "elsewhere.jsonl").write_text(json.dumps(row) + "\n")
+    monkeypatch.chdir(project)
+    line = ("--model", "scripted", "--tasks", "beside", "--include_path", "tasks")
+    done = typed("lm-eval", *line, "--write_out")
+    assert done.code == 0, done.err
+    command = re.search(r"As our own command: evalwright (.*)", done.err)
+    assert command
+    assert typed(*shlex.split(command[1])).code == 0
+    assert typed("lm-eval", "validate", "--tasks", "beside", "--include_path", "tasks").code == 0
+
+    with pytest.raises(TaskError, match=r"from Python: include_path\).*from Python: trust="):
+        simple_evaluate("scripted", tasks=["beside"], include_path="tasks")
+    (project / "settings.yaml").write_text("model: scripted\ntasks: [beside]\ninclude_path: tasks\n")
+    assert typed("lm-eval", "run", "--config", "settings.yaml").code == 2, "a file may be a stranger's"
+
+    file = project / "tasks" / "beside.yaml"
+    for other in ("data/.secret.jsonl", "../elsewhere.jsonl", str(tmp_path / "elsewhere.jsonl")):
+        file.write_text(BESIDE.replace("data/test.jsonl", other))
+        refused = typed("lm-eval", *line)
+        assert refused.code == 2, other
+        assert "which is outside its folder" in refused.err

@@ -69,6 +69,52 @@ def test_beams_are_those_of_transformers(folders: dict[str, Path], tmp_path: Pat
     assert differing, "beams that always give the greedy answer would show nothing"
 
 
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "t5"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"repetition_penalty": 1.8},
+        {"no_repeat_ngram_size": 2, "min_new_tokens": 8},
+        {"suppress_tokens": list(range(20, 200)), "num_beams": 3},
+        {"bad_words_ids": [[token] for token in range(50, 200)]},
+    ],
+)
+def test_arguments_of_generate_are_passed_on(
+    folders: dict[str, Path], tmp_path: Path, kind: str, arguments: dict[str, Any]
+) -> None:
+    folder = folders.get(kind) or make_two_sided_model(tmp_path / kind, kind)  # type: ignore[arg-type]
+    model = opened(folder)
+    beams = arguments.get("num_beams", 1)
+    written = json.dumps({name: value for name, value in arguments.items() if name != "num_beams"})
+    requests = [
+        Generate(prompt, max_tokens=12, num_beams=beams, generation_arguments=written) for prompt in PROMPTS
+    ]
+    plain = answers(model, [Generate(prompt, max_tokens=12, num_beams=beams) for prompt in PROMPTS])
+    differing = 0
+    for prompt, found, usual in zip(PROMPTS, answers(model, requests), plain, strict=True):
+        tokens = generated(model, prompt, max_new_tokens=12, **arguments)
+        assert found.text == engine_of(model).loaded.encoder.decode(tokens, True)
+        differing += found.text != usual.text
+    assert differing, "arguments that change nothing would show nothing"
+
+
+def test_what_narrows_a_drawn_token_is_as_in_transformers(folders: dict[str, Path]) -> None:
+    """Where the mass that is kept is tiny, one token is left: the answer is the same in every draw."""
+    model = opened(folders["llama"])
+    written = json.dumps({"typical_p": 1e-9})
+    requests = [
+        Generate(
+            PROMPTS[0], max_tokens=8, temperature=1.0, top_p=0.99, draw=draw, generation_arguments=written
+        )
+        for draw in range(4)
+    ]
+    assert len({found.text for found in answers(model, requests)}) == 1
+    free = [Generate(PROMPTS[0], max_tokens=8, temperature=1.0, draw=draw) for draw in range(4)]
+    assert len({found.text for found in answers(model, free)}) > 1
+    unknown = Generate(PROMPTS[0], generation_arguments='{"custom_generate": "stranger/code"}')
+    assert "does not take custom_generate" in str(model.refuses(unknown))
+
+
 @pytest.mark.parametrize("early", [False, True, "never"])
 @pytest.mark.parametrize("penalty", [-1.0, 0.0, 2.0])
 def test_beams_with_a_length_penalty_and_early_stopping_are_those_of_transformers(
@@ -237,7 +283,7 @@ def test_what_the_backend_does_not_take_is_a_sentence(folders: dict[str, Path]) 
     ):
         why = model.refuses(request)
         assert why is not None and why.startswith(
-            f"'{model.name}' does not take {name} (it takes: early_stopping, length_penalty, min_p, num_beams, "
+            f"'{model.name}' does not take {name} (it takes: early_stopping, generation_arguments, length_penalty, min_p, num_beams, "
         )
     assert model.refuses(Generate((Message("user", "x"),), top_k=5)) is None
 

@@ -260,14 +260,16 @@ class TemplateLM(LM):
         where it is that token."""
         encoded = []
         for context, continuation in (request.args for request in requests):
-            if context == "":
-                tokens = list(self.tok_encode(continuation, add_special_tokens=False))
-                prefix = self.prefix_token_id
-                parts = (tokens[:1], tokens[1:]) if tokens[:1] == [prefix] else ([prefix], tokens)
-            else:
-                parts = self._encode_pair(context, continuation)
-            encoded.append(((context, continuation), *parts))
+            encoded.append(((context, continuation), *self.encoded_pair(context, continuation)))
         return self._loglikelihood_tokens(encoded, disable_tqdm=disable_tqdm)
+
+    def encoded_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
+        """The tokens of a context, which may be empty, and of what follows it."""
+        if context != "":
+            return self._encode_pair(context, continuation)
+        tokens = list(self.tok_encode(continuation, add_special_tokens=False))
+        prefix = self.prefix_token_id
+        return (tokens[:1], tokens[1:]) if tokens[:1] == [prefix] else ([prefix], tokens)
 
     def _encode_pair(self, context: str, continuation: str) -> tuple[list[int], list[int]]:
         """The tokens of a context and of what follows it, as lm_eval splits them.

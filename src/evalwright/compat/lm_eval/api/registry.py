@@ -8,9 +8,12 @@ from pkgutil import resolve_name
 from typing import TypeVar
 
 from evalwright.compat.lm_eval.tasks.filters import register_filter
+from evalwright.compat.lm_eval.tasks.registered import register_aggregation, register_metric
 from evalwright.core.errors import ConfigurationError, UnknownName
 
-__all__ = ["BUILT_IN", "METHODS", "MODEL_REGISTRY", "get_model", "register_filter", "register_model"]
+__all__ = [
+    "BUILT_IN", "METHODS", "MODEL_REGISTRY", "get_model", "register_aggregation", "register_filter", "register_metric", "register_model",
+]  # fmt: skip
 
 METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
 """What a model is asked through. A class has those that it can do."""

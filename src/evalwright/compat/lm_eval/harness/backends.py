@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
-from evalwright.compat.lm_eval.harness.flags import MODELS, renamed_model
+from evalwright.compat.lm_eval.harness.flags import MODELS, names_a_file, renamed_model
+from evalwright.compat.lm_eval.harness.plugins import class_in_file, is_registered_with_package
+from evalwright.compat.lm_eval.models.clients import (
+    ARGUMENTS,
+    CHAT,
+    CLIENTS,
+    COMPLETIONS,
+    ENDPOINTS,
+    REASONING_MARKS,
+    TOKENIZING,
+)
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName
@@ -19,21 +29,18 @@ from evalwright.evaluation.configuration import ModelSpec
 CLASSES: list[str] = TABLES["classes"]
 _NEEDLESS: dict[str, str] = TABLES["needless"]
 _TRANSFORMERS = frozenset(("hf", "hf-auto", "huggingface"))
-_ENDINGS = {"completions": "/completions", "chat": "/chat/completions"}
-"""Of the addresses of OpenAI's interfaces."""
-_OPENAI = {
-    f"{whose}-{name}": interface
-    for whose in ("openai", "local")
-    for name, interface in (("completions", "completions"), ("chat-completions", "chat"))
-}
-
 SPREAD = "--model_args parallelize=True"
 _SERVE = (
     "for several copies or tensor parallelism serve the model (vllm serve NAME --tensor-parallel-size N --data-parallel-size M) and "
     "evaluate it with --model local-completions --model_args model=NAME,base_url=http://localhost:8000/v1/completions"
 )
 _REFUSED = ("tp_plan", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size")
-_SERVERS = ("vllm", "vllm-vlm", "sglang", "trtllm")
+_OWN_CLASS = (
+    "A class of your own: name the file that registers it with --plugin FILE, or write --model FILE.py:Class."
+)
+_VLLM_CLASS_ONLY = frozenset(("lora_local_path", "think_end_token", "truncate_side"))
+"""Arguments of its vLLM class that are no arguments of vLLM, and that ours lacks."""
+_SERVERS = ("vllm-vlm", "sglang", "trtllm")
 _PLACES = (
     "parallelize",
     "device_map",
@@ -46,24 +53,30 @@ _PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A model of ours, and sentences on what became of the arguments."""
+    """A model of ours, and sentences on what became of the arguments. plugins: the Python files that its class stands in."""
 
     spec: ModelSpec
     notes: list[str] = field(default_factory=list)
+    plugins: tuple[str, ...] = ()
 
 
 def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
     """The model of a class and its arguments. Raises ConfigurationError with the reason where it cannot be honoured."""
     left = dict(arguments)  # what becomes an argument of ours is taken out
     found: Backend | None = None
+    if names_a_file(model):
+        class_name, file = class_in_file(model)
+        return Backend(ModelSpec(f"lm/{class_name}", dict(arguments)), plugins=(file,))
     if model in MODEL_REGISTRY:
         found = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
     elif model in _TRANSFORMERS:
         found = _transformers(left)
-    elif model in _OPENAI:
-        found = _openai(model, left)
-    elif model in ("anthropic-chat", "anthropic-chat-completions"):
-        found = _served("anthropic", left, "model")
+    elif model in CLIENTS:
+        found = _served(model, left)
+    elif model == "vllm":
+        found = _vllm(left)
+    elif model in ("gguf", "ggml"):
+        found = _llama_server(model, left)
     elif model == "dummy" and not installed_tasks():
         found = Backend(ModelSpec("scripted/hash"), ["`dummy` is scripted/hash: answers by the text's hash."])
     return found or _theirs(model, arguments, left)
@@ -113,6 +126,51 @@ def _transformers(given: dict[str, Any]) -> Backend | None:
     return None if given else Backend(ModelSpec(f"hf/{name}", out), notes)
 
 
+def _vllm(given: dict[str, Any]) -> Backend | None:
+    """A model in vLLM in this process; None where an argument is one of the released class alone."""
+    if not (name := given.pop("pretrained", None)):
+        raise ConfigurationError(
+            "--model vllm needs --model_args pretrained=NAME: a folder, or a model of the hub."
+        )
+    out: dict[str, Any] = {}
+    notes: list[str] = []
+    batching = [key for key in ("batch_size", "max_batch_size", "device") if given.pop(key, None) is not None]
+    notes += [
+        f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds." for key in batching
+    ]
+    copies = given.pop("data_parallel_size", None)
+    if copies not in (None, 1):
+        out["replicas"] = int(copies)
+    begins = given.pop("add_bos_token", None)
+    if begins is not None:
+        out["add_bos" if begins else "add_special_tokens"] = bool(begins)
+    if given.get("revision") == "main":
+        given.pop("revision")
+    _take(given, TABLES["vllm"], out)
+    if _VLLM_CLASS_ONLY & given.keys():
+        return None
+    if given:
+        out["engine"] = {key: given.pop(key) for key in list(given)}
+    return Backend(ModelSpec(f"vllm-local/{name}", out), notes)
+
+
+def _llama_server(model: str, given: dict[str, Any]) -> Backend | None:
+    """A server of GGUF files: llama.cpp's own, or llama-cpp-python's."""
+    address = given.pop("base_url", None)
+    if not address:
+        raise ConfigurationError(
+            f"--model {model} needs --model_args base_url=http://HOST:PORT, where a server answers (llama-server -m FILE.gguf). "
+            "A file is opened in this process by --model hf --model_args pretrained=FOLDER,gguf_file=FILE.gguf."
+        )
+    url = str(address).rstrip("/").removesuffix("/v1")
+    arguments: dict[str, Any] = {"base_url": f"{url}/v1", "interface": "completions"}
+    notes: list[str] = []
+    _take(given, {"max_length": "context_length"}, arguments)
+    given.pop("pretrained", None)
+    _drop(given, _NEEDLESS, notes)
+    return None if given else Backend(ModelSpec("llamacpp/gguf", arguments), notes)
+
+
 def _take(given: dict[str, Any], names: Mapping[str, str], out: dict[str, Any]) -> None:
     """Move arguments under our names; what is None is as if it were not given."""
     found = {key: given.pop(key) for key in list(given) if key in names}
@@ -122,7 +180,7 @@ def _take(given: dict[str, Any], names: Mapping[str, str], out: dict[str, Any]) 
 def _drop(given: dict[str, Any], names: Collection[str], notes: list[str]) -> None:
     for key in [key for key in given if key in names]:
         given.pop(key)
-        notes.append(f"{key} is not needed: {_NEEDLESS[key]}.")
+        notes.append(f"{key} is not needed: {_NEEDLESS.get(key, 'messages are sent')}.")
 
 
 def _placement(given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
@@ -164,33 +222,32 @@ def _devices() -> int:
     return int(torch.cuda.device_count())
 
 
-def _openai(model: str, given: dict[str, Any]) -> Backend | None:
-    interface = _OPENAI[model]
-    address, ending = given.pop("base_url", None), _ENDINGS[interface]
-    if model.startswith("local-") and not address:
-        raise ConfigurationError(f"--model {model} needs --model_args base_url=http://HOST:PORT/v1{ending}.")
-    found = _served("openai", given, "model", "pretrained", interface=interface)
-    if found and address:
-        url = str(address).rstrip("/").removesuffix(ending)
-        return Backend(ModelSpec(found.spec.model, {**found.spec.arguments, "base_url": url}), found.notes)
-    return found
-
-
-def _served(provider: str, given: dict[str, Any], *keys: str, **out: Any) -> Backend | None:
-    names = [given.pop(key) for key in keys if key in given]
+def _served(client: str, given: dict[str, Any]) -> Backend | None:
+    """A model behind a server, asked as the released client asks it; None where an argument is one of the class alone."""
+    names = [given.pop(key) for key in ("model", "pretrained") if key in given]
     if not names:
-        raise ConfigurationError(f"The model needs --model_args {keys[0]}=NAME.")
+        raise ConfigurationError("The model needs --model_args model=NAME.")
+    if client.startswith("local-") and not given.get("base_url"):
+        ending = ENDPOINTS["chat" if client in CHAT else "completions"]
+        raise ConfigurationError(f"--model {client} needs --model_args base_url=http://HOST:PORT/v1{ending}.")
     notes: list[str] = []
-    own: dict[str, Any] = {key: given.pop(key) for key in list(given) if key in TABLES["served"]}
     _drop(given, _NEEDLESS, notes)
-    arguments = {**{TABLES["served"][key]: value for key, value in own.items()}, **out}
-    return Backend(ModelSpec(f"{provider}/{names[0]}", arguments), notes) if not given else None
+    if client not in COMPLETIONS:
+        _drop(given, TOKENIZING, notes)
+    out = {key: given.pop(key) for key in list(given) if key in ARGUMENTS}
+    if client == "openai-chat-completions" and any(mark in str(names[0]) for mark in REASONING_MARKS):
+        notes.append(
+            f"As there, {names[0]} is sent temperature 1 and no stop strings, because its name has one of {', '.join(REASONING_MARKS)}."
+        )
+    return None if given else Backend(ModelSpec(f"lm/{client}/{names[0]}", out), notes)
 
 
 def _theirs(model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]) -> Backend:
     """The class of the installed package. left: the arguments that ours lack."""
     if model not in CLASSES:
-        hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}."
+        if is_registered_with_package(model):
+            return Backend(ModelSpec(f"lm_eval/{model}", dict(arguments)))
+        hint = renamed_model(model) or f"Known: {', '.join(CLASSES)}. {_OWN_CLASS}"
         raise UnknownName("model class of lm_eval", model, () if model in MODELS else CLASSES, hint)
     if installed_tasks():
         note = f"'{model}' runs as the class of the installed lm_eval (lm_eval/{model})."

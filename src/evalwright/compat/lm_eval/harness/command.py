@@ -112,8 +112,12 @@ def as_command(evaluation: Evaluation) -> str:
     (spec,) = configuration.models
     model = str(spec.as_dict()["model"])
     words = ["evalwright", "run", *map(quote, configuration.tasks), "--model", quote(model)]
+    files = list(evaluation.plugins)
     made = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
-    if made is not None and (file := getattr(sys.modules.get(made.__module__), "__file__", None)):
+    if made is not None and not files:
+        file = getattr(sys.modules.get(made.__module__), "__file__", None)
+        files += [file] if file else []
+    for file in files:
         words += ["--plugin", quote(file)]
     for name, value in spec.as_dict().get("arguments", {}).items():
         words += ["-M", quote(f"{name}={_written_out(value)}")]
@@ -141,7 +145,9 @@ def _say(text: str) -> None:
 def _ours(ctx: click.Context, what: str, tasks: Sequence[str], evaluation: Evaluation, *more: str) -> Any:
     """`evalwright tasks WHAT` on some tasks."""
     scoring = evaluation.configuration.dialect["scoring"]
-    words = ["tasks", what, *tasks, *_folders(evaluation), "--scoring", scoring, *more]
+    named = evaluation.configuration.dialect.get("named_folders")
+    beside = ["-D", f"named_folders={_written_out(named)}"] if named else []
+    words = ["tasks", what, *tasks, *_folders(evaluation), *beside, "--scoring", scoring, *more]
     return ctx.find_root().command.main(args=words, prog_name="evalwright", standalone_mode=False)
 
 
@@ -197,7 +203,13 @@ def validate(tasks: str, include_path: str | None) -> None:
     from evalwright.reports.numbers import counted
     from evalwright.tasks.loading import load_tasks, names_like
 
-    given = {"tasks": flags.names_of(tasks), "include_path": include_path, "model": "dummy"}
+    named = [include_path] if include_path else []
+    given = {
+        "tasks": flags.names_of(tasks),
+        "include_path": include_path,
+        "named_folders": named,
+        "model": "dummy",
+    }
     configuration = evaluation_of(given).configuration
     names = [one for name in configuration.tasks for one in names_like(name, configuration.dialect)]
     found = [task.name for one in names for task in load_tasks(one, dialect=configuration.dialect)]

@@ -32,7 +32,7 @@ OWN: list[list[str]] = TABLES["own"]
 KINDS = {name: kind for name, _, kind, _ in FLAGS}
 _NAMES = [name for name, *_ in (*FLAGS, *OWN)]
 _BY_PERSON = (
-    "trust", "trust_remote_code", "home", "wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args",
+    "trust", "plugin", "trust_remote_code", "home", "wandb_args", "wandb_config_args", "trackio_args", "hf_hub_log_args",
 )  # fmt: skip
 _BY_PERSON_IN_ARGUMENTS = ("trust_remote_code", "base_url", "header", "headers", "auth_token", "api_key")
 """What only the person at the command line may set."""
@@ -66,12 +66,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
-    """What a command line says, the file of --config below it. Raises ConfigurationError."""
+    """What a command line says, the file of --config below it; `named_folders` are those of the command line. Raises ConfigurationError."""
     if gone := renamed_flags(arguments):
         raise ConfigurationError(" ".join(gone))
     given = vars(parser().parse_args([_underscored(word) for word in arguments]))
     below = read_config(given["config"]) if "config" in given else {}
-    return normalised({**below, **given})
+    settings = normalised({**below, **given})
+    if "include_path" in given:
+        settings["named_folders"] = [str(given["include_path"])]
+    return settings
 
 
 def _underscored(word: str) -> str:
@@ -90,6 +93,8 @@ def read_config(path: str) -> dict[str, Any]:
     inner = mapping_of("model_args", arguments) if arguments else {}
     own = [name for name in _BY_PERSON if name in found]
     own += [f"model_args.{name}" for name in _BY_PERSON_IN_ARGUMENTS if name in inner]
+    if names_a_file(found.get("model")):
+        own.append("model")
     if own:
         raise ConfigurationError(
             f"{path} sets {own[0]}, which a file may not: it decides what code runs, or who gets a key or the results. "
@@ -126,7 +131,7 @@ def _value_of(name: str, value: Any) -> Any:
         return own(value)
     if kind == "mapping":
         return mapping_of(name, value)
-    if name in ("tasks", "trust"):
+    if name in ("tasks", "trust", "plugin"):
         return [part for one in ([value] if isinstance(value, str) else value) for part in names_of(one)]
     takes = ""
     if name == "fewshot_as_multiturn":
@@ -143,6 +148,11 @@ def _value_of(name: str, value: Any) -> Any:
     if takes:
         raise ConfigurationError(f"--{name} takes {takes}, not {shown(str(value))}.")
     return value
+
+
+def names_a_file(model: Any) -> bool:
+    """Whether a model is named as a class in a Python file: `path.py:Class`."""
+    return isinstance(model, str) and ".py:" in model
 
 
 def is_size(value: Any, *, auto: bool = True) -> bool:

@@ -26,10 +26,12 @@ from evalwright.compat.lm_eval.models.classes import (
     METHODS,
     abilities_of,
     check_arguments,
+    check_sources,
     content_of,
     is_transformers,
     own_method,
 )
+from evalwright.compat.lm_eval.models.clients import CLIENTS
 from evalwright.core.errors import (
     ConfigurationError,
     Failure,
@@ -38,10 +40,18 @@ from evalwright.core.errors import (
     RequestError,
     UnknownName,
 )
-from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Message,
+    Prompt,
+    Request,
+    RollingLogLikelihood,
+    arguments_of,
+)
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
-from evalwright.models.base import LocalModel, fingerprint_of, stop_at, unknown_fingerprint
+from evalwright.models.base import LocalModel, Model, fingerprint_of, stop_at, unknown_fingerprint
 from evalwright.models.local.files import special_tokens_of
 from evalwright.tasks.entry_points import offered
 
@@ -56,7 +66,12 @@ class LMAdapter(LocalModel):
     chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint: what names its answers in the
     store, with the arguments. Without one nothing is shared between runs, but for the transformers backend of the package of that
     release, of which is known what answers. instance: a model of the class that was made already.
+
+    Settings of generation that a task of lm-evaluation-harness carries as written reach the class as they are, and its text is left as
+    it comes: there, too, a class stops where it likes. For all other requests a text ends before the first stop string.
     """
+
+    carries = frozenset(("generation_arguments",))
 
     def __init__(
         self,
@@ -109,6 +124,11 @@ class LMAdapter(LocalModel):
             **self._own,
             **self._told,
         }
+
+    def check(self) -> None:
+        """Raise where a file that the transformers backend is to open is not there."""
+        if self._instance is None and is_transformers(self._class):
+            check_sources(self._arguments)
 
     def load(self) -> None:
         """Make the model. Raises ModelError with the class's own words where it cannot be made."""
@@ -303,8 +323,18 @@ def _facts_of(lm: Any) -> dict[str, Any]:
 
 def lm_model(
     name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any
-) -> LMAdapter:
-    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`."""
+) -> Model:
+    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`.
+
+    `lm/<client>/<model>`: a model behind a server; see `served`.
+    """
+    client, _, served_name = name.partition("/")
+    if served_name and client in CLIENTS:
+        if chat is not None or fingerprint is not None:
+            raise ConfigurationError(f"'lm/{name}' takes neither chat nor fingerprint: leave them out.")
+        from evalwright.compat.lm_eval.models.served import served_model
+
+        return served_model(client, served_name, **arguments)
     made = registry.MODEL_REGISTRY.get(name)
     release = ""
     points = offered(ENTRY_POINTS)
@@ -357,6 +387,9 @@ def lm_eval_model(
 
 def _settings(request: Generate) -> dict[str, Any]:
     """A request's settings under the names of the interface; what the task leaves open is left out."""
+    further = arguments_of(request)
+    if "until" in further:
+        return further
     seed = None if request.seed is None else request.seed + request.draw
     told = request.temperature
     optional = {"max_gen_toks": request.max_tokens, "top_p": request.top_p, "seed": seed}
@@ -364,6 +397,7 @@ def _settings(request: Generate) -> dict[str, Any]:
         "until": list(request.stop),
         **({} if told is None else {"do_sample": told > 0, "temperature": told}),
         **{key: value for key, value in optional.items() if value is not None},
+        **further,
     }
 
 

@@ -9,7 +9,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalwright.compat.lm_eval.api import model as interface
@@ -62,6 +62,32 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
     except (UsageError, OSError):
         # It is not found this way, or only with a login; the class may still find it.
         return None
+
+
+def check_sources(arguments: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError where a folder, a repository or a file that the transformers backend is to open is not there.
+
+    Nothing is read, and nothing of a repository is fetched.
+    """
+    for name in ("pretrained", "peft", "delta"):
+        source = arguments.get(name)
+        if not isinstance(source, str):
+            continue
+        needed = _SOURCES[name]
+        if name == "pretrained":
+            inside = arguments.get("subfolder") or ""
+            needed = str(PurePosixPath(str(inside), str(arguments.get("gguf_file") or needed)))
+        folder = Path(source).expanduser()
+        if folder.exists() or source.startswith((".", "/", "~")):
+            if not folder.is_dir():
+                what = "is a file" if folder.exists() else "does not exist"
+                raise ConfigurationError(f"{name}={source}: the folder {what}.")
+            is_there = (folder / needed).is_file()
+        else:
+            repository = open_repository(source, str(arguments.get("revision") or "main"), needed)
+            is_there = repository.listed is None or needed in repository.listed
+        if not is_there:
+            raise ConfigurationError(f"{name}={source}: it has no file {needed}.")
 
 
 def _hash(path: Path) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import cached_property
 from typing import Any
 
 from evalwright.compat.lm_eval.models.api_models import TemplateAPI
+from evalwright.compat.lm_eval.models.clients import REASONING_MARKS
 from evalwright.compat.lm_eval.models.utils import handle_stop_sequences, postprocess_generated_text
 from evalwright.compat.lm_eval.utils import check_remote_tokenizer_support, eval_logger
 
@@ -177,7 +177,7 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
 
 
 class OpenAIChatCompletion(LocalChatCompletion):
-    """OpenAI's chat completions. Models that reason take no stop strings and no temperature."""
+    """OpenAI's chat completions. To models whose name has "o1", "o3", "o4" or "5" no stop strings are sent, and temperature 1, as there."""
 
     def __init__(
         self, base_url: str | None = "https://api.openai.com/v1/chat/completions", **kwargs: Any
@@ -189,10 +189,18 @@ class OpenAIChatCompletion(LocalChatCompletion):
         """That of $OPENAI_API_KEY. Raises ValueError without one."""
         return _key()
 
-    def _create_payload(self, messages: Any, *arguments: Any, **kwargs: Any) -> dict[str, Any]:
-        sent = super()._create_payload(messages, *arguments, **kwargs)
+    def _create_payload(
+        self,
+        messages: Any,
+        generate: bool = False,
+        gen_kwargs: dict[str, Any] | None = None,
+        seed: int = 1234,
+        eos: str | None = "<|endoftext|>",
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        sent = super()._create_payload(messages, generate, gen_kwargs, seed, eos, **kwargs)
         sent["max_completion_tokens"] = sent.pop("max_tokens")
-        if re.search(r"(?:^|[/-])(?:o[134]|gpt-5)", str(self.model)):
+        if any(mark in str(self.model) for mark in REASONING_MARKS):
             del sent["stop"]
             sent["temperature"] = 1
         return sent

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels
+from evalwright.compat.lm_eval.tasks.registered import registered_aggregation
 from evalwright.core.errors import TaskError, check_known
 from evalwright.metrics import corpus
 from evalwright.scorers.corpus import require, statistics
@@ -139,7 +140,9 @@ def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
         raise TaskError(
             f"The task '{task}': the metric '{metric}' needs the key `aggregation`, such as mean."
         )
-    check_known(f"aggregation (in the task '{task}')", [name], BUILT_IN)
+    if name not in BUILT_IN and (function := registered_aggregation(name)) is not None:
+        return "", function
+    check_known(f"aggregation of the task '{task}'", [name], BUILT_IN)
     return name, BUILT_IN[name]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
@@ -25,6 +27,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
+from evalwright.models.local.hf.options import GENERATE_ARGUMENTS, SAMPLING_ARGUMENTS
 from evalwright.strategies.generate import TARGET, log_likelihood_of
 
 ABILITIES: Mapping[str, Ability] = {
@@ -58,7 +61,10 @@ GENERATION: Mapping[str, tuple[Fits, str]] = {
     "length_penalty": (_real, "a number"),
     "early_stopping": (lambda value: isinstance(value, bool) or value == "never", "true, false or never"),
 }
-"""The settings of generation that a request carries, with what each may be."""
+"""The settings of generation that every request carries, with what each may be."""
+FURTHER_GENERATION: frozenset[str] = GENERATE_ARGUMENTS | frozenset(TABLES["server_fields"])
+"""Those that a model's own library or server has, which `Generate.generation_arguments` carries. No others reach a model: a task
+file is a stranger's, and some arguments run code, load another model, or are paid for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +78,47 @@ class Arguments:
     rest: Any = None
     rolling: bool = False
 
-    def request(self, draw: int) -> Request:
-        """The request as ours."""
+    def request(self, draw: int, as_written: bool = False) -> Request:
+        """The request as ours. as_written: see `options.Options`."""
         if self.rolling:
             assert isinstance(self.context, str)
             return RollingLogLikelihood(self.context)
         if isinstance(self.rest, str):
             return LogLikelihood(self.context, self.rest)
+        if as_written:
+            return generate_as_written(self.context, self.rest, draw)
         return generate(self.context, self.rest, draw)
+
+
+def generate_as_written(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate:
+    """The published settings of generation as they stand, for models that are handed them under these very names.
+
+    Stop strings are among them and nowhere else: in published runs it is the model that ends its text there, or does not.
+    """
+    known = {*GENERATION, *FURTHER_GENERATION}
+    temperature = float(settings.get("temperature") or 0.0)
+    return Generate(
+        prompt,
+        max_tokens=_token_limit(settings),
+        temperature=temperature,
+        draw=draw if temperature > 0 else 0,
+        generation_arguments=_canonical({name: settings[name] for name in settings if name in known}),
+    )
+
+
+def _token_limit(settings: Mapping[str, Any]) -> int | None:
+    limit = next((settings[key] for key in LIMITS if settings.get(key) is not None), None)
+    return None if limit is None else int(limit)
+
+
+def _canonical(arguments: Mapping[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False, sort_keys=True)
 
 
 def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate:
     """The published settings of generation as a request. `do_sample: false` is greedy, whatever the temperature says."""
     given = [settings.get(key) or () for key in ("until", "stop")]
     stops = tuple(text for one in given for text in ((one,) if isinstance(one, str) else one))
-    limit = next((settings[key] for key in LIMITS if settings.get(key) is not None), None)
     sampled = settings.get("do_sample") is not False
     temperature = float(settings.get("temperature") or 0.0) if sampled else 0.0
     top_p = settings.get("top_p")
@@ -94,9 +126,17 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
     if settings.get("num_beams") not in (None, 1):
         names += ("num_beams", "length_penalty", "early_stopping")
     more: dict[str, Any] = {name: settings[name] for name in names if settings.get(name) is not None}
+    idle = () if temperature > 0 else SAMPLING_ARGUMENTS
+    further = {
+        name: value
+        for name, value in settings.items()
+        if name in FURTHER_GENERATION and name not in idle and value is not None
+    }
+    if further:
+        more["generation_arguments"] = _canonical(further)
     return Generate(
         prompt,
-        max_tokens=None if limit is None else int(limit),
+        max_tokens=_token_limit(settings),
         temperature=temperature,
         top_p=float(top_p) if top_p is not None and temperature > 0 else None,
         stop=stops,
@@ -147,7 +187,8 @@ class Strategy:
 
     asked: the requests of a sample, which raises what the task's own Python raises on this row. The answer's text is that of the
     first generated response; its choice the most likely of several continuations. usual: settings of generation that are not
-    recorded with each answer; requests that the rest of the record does not tell are, as `strategy["arguments"]`.
+    recorded with each answer; requests that the rest of the record does not tell are, as `strategy["arguments"]`. as_written: see
+    `options.Options`.
     """
 
     def __init__(
@@ -157,15 +198,18 @@ class Strategy:
         repeats: int,
         published: bool,
         usual: Mapping[str, Any] | None = None,
+        as_written: bool = False,
+        without: Callable[[frozenset[Ability]], str] | None = None,
     ) -> None:
         self.needs, self.asked, self.repeats = frozenset(needs), asked, repeats
-        self.published, self.usual = published, usual
+        self.published, self.usual, self.as_written = published, usual, as_written
+        self.without = without
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """All requests are sent at once."""
         asked, repeats = self.asked(sample), self.repeats
         wanted = [
-            ask(TARGET, arguments.request(draw * repeats + repeat))
+            ask(TARGET, arguments.request(draw * repeats + repeat, self.as_written))
             for arguments in asked
             for repeat in range(repeats)
         ]

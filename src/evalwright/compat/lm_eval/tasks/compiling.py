@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import json
@@ -11,22 +12,26 @@ from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
+from evalwright.compat.lm_eval.tasks import generative
 from evalwright.compat.lm_eval.tasks.asking import ABILITIES, Arguments, Questions, Strategy, answers_of
-from evalwright.compat.lm_eval.tasks.config import Definition
+from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
-from evalwright.compat.lm_eval.tasks.files import FunctionRef
+from evalwright.compat.lm_eval.tasks.files import FunctionRef, is_sandboxed
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
+from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts, Shots
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.splits import Splits, reported
+from evalwright.core.asking import Ask
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
+from evalwright.scorers.code.unit_tests import turns
 
 MOST_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""
@@ -40,6 +45,7 @@ class TaskWork:
     a place; asked: its requests; score: a row's worth by metric, as the published runner has it, as one Score, with the pipeline by name.
     """
 
+    runs_programs = False
     pipelines: Mapping[str, Any]
     rows: Any
     pool: Any
@@ -63,6 +69,29 @@ class TaskWork:
         own_wins = options.num_fewshot is None or (shots == 0 and options.published)
         self.num_fewshot = int((shots or 0) if own_wins else options.num_fewshot or 0)
 
+    def scorer(
+        self,
+        name: str,
+        how: Mapping[str, Any],
+        score: Callable[[Sample, Answer], Score],
+        on_fault: Callable[..., Any] | None = None,
+    ) -> Scorer:
+        """The scorer of a pipeline. What runs programs waits for its turn, and does not hold up the requests."""
+        if not self.runs_programs:
+            return Scorer(name, DIALECT, how, score, on_fault=on_fault)
+
+        async def score_apart(sample: Sample, answer: Answer, ask: Ask) -> Score:
+            async with turns():
+                return await asyncio.to_thread(score, sample, answer)
+
+        return Scorer(name, DIALECT, how, score_apart, asks=True, on_fault=on_fault)
+
+    def without(self, lacking: frozenset[Ability]) -> str:
+        """What to do where the model lacks abilities that the task needs."""
+        if "log-likelihood" not in lacking:
+            return ""
+        return generative.advice(self.definition.name, Index(self.options.folders()))
+
     def compiled(
         self,
         needs: Iterable[Ability],
@@ -84,11 +113,18 @@ class TaskWork:
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
-            strategy=Strategy(needs, self.asked, self.repeats, options.published, generation),
+            strategy=Strategy(
+                needs,
+                self.asked,
+                self.repeats,
+                options.published,
+                generation,
+                options.as_written,
+                self.without,
+            ),
             scorers=tuple(
-                Scorer(
+                self.scorer(
                     key,
-                    DIALECT,
                     how,
                     partial(self.score, pipeline=pipeline),
                     on_fault=partial(self.score_fault, pipeline=pipeline),
@@ -199,6 +235,9 @@ class Work(TaskWork):
     ) -> None:
         super().__init__(definition, options, definition.config.repeats, definition.config.num_fewshot)
         self.lacking = lacking
+        self.runs_programs = is_sandboxed(
+            [getattr(definition.config, one.name) for one in fields(TaskConfig)]
+        )
         self.pipelines = {pipeline.name: pipeline for pipeline in definition.pipelines}
 
     @cached_property

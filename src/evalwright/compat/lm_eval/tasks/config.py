@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
+from evalwright.compat.lm_eval.tasks.registered import registered_metric
 from evalwright.core.errors import TaskError, UnknownName, check_known, closest
 
 OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "multiple_choice", "generate_until")
@@ -175,6 +177,16 @@ def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -
     name = str(getattr(metric, "__name__", metric) if function else metric)
     options = {key: value for key, value in entry.items() if key not in _METRIC_KEYS}
     from_evaluate = entry.get("hf_evaluate") is True
+    registered = None
+    if function is None and not from_evaluate and name not in TABLES["aggregations"]:
+        registered = registered_metric(name)
+    if registered is not None:
+        function = registered.function
+        entry = {
+            "aggregation": registered.aggregation,
+            "higher_is_better": registered.higher_is_better,
+            **entry,
+        }
     exact = name == "exact_match" and function is None
     called = function is not None or from_evaluate or (exact and config.output_type == "generate_until")
     unused = config.process_results is not None or not called

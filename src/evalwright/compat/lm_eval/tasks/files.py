@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 
 from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.compat.lm_eval.tasks.options import trusting
+from evalwright.compat.lm_eval.tasks.programs import CODE_METRIC, runs_in_sandbox
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
@@ -101,7 +103,8 @@ class Files:
             if not self._may_include(beside.resolve()):
                 raise TaskError(
                     f"The task file '{path}' includes '{name}', which is outside the folder of task files. "
-                    f"Name a folder that holds both with --task-root, or allow it with --trust '{beside.resolve().parent}'."
+                    "Name a folder that holds both with --task-root (of `evalwright lm-eval`: --include_path; from Python: include_path), "
+                    f"or allow it with {trusting(beside.resolve().parent)}."
                 )
             other = self._read(beside, (*within, path))
             merged.update((key, value) for key, value in other.items() if key != "task_list")
@@ -139,7 +142,6 @@ def parse(path: Path) -> dict[str, Any]:
 
 
 Settings = Mapping[str, Any]
-_CODE_METRIC = "code_eval"
 _METRICS = ("evaluate", "evaluate_modules")
 """Where metrics of the library `evaluate` come from: itself, and what it loads."""
 
@@ -153,11 +155,22 @@ def reasons(task: str, **wanted: Any) -> list[EvalwrightError]:
     return [ConfigurationError(f"The task '{task}' {text}") for text in said]
 
 
-def refusals(task: str, settings: Settings) -> list[EvalwrightError]:
-    """Why a task is not run. settings: with `!function` resolved."""
+def refusals(task: str, settings: Settings, *, resolved: bool = True) -> list[EvalwrightError]:
+    """Why a task is not run.
+
+    settings: where `resolved`, with `!function` replaced by what it names. Before that, a task that says `unsafe_code` may be one whose
+    programs run in our sandbox, which its functions tell.
+    """
     shows = any(settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio"))
-    unsafe = bool(settings.get("unsafe_code")) or _scores_code(settings)
+    unsafe = resolved and (
+        _scores_code(settings) or (bool(settings.get("unsafe_code")) and not is_sandboxed(settings))
+    )
     return reasons(task, unsafe=unsafe, multimodal=shows, prompt=settings.get("use_prompt"))
+
+
+def is_sandboxed(settings: Any) -> bool:
+    """Whether programs that models write run in our sandbox for this task. settings: with functions in place."""
+    return runs_in_sandbox(_functions(settings))
 
 
 def _functions(value: Any) -> Iterator[Any]:
@@ -174,7 +187,7 @@ def _functions(value: Any) -> Iterator[Any]:
 def _scores_code(settings: Settings) -> bool:
     entries = settings.get("metric_list")
     names = [entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)]
-    return _CODE_METRIC in names or any(
+    return CODE_METRIC in names or any(
         has_code_metric(getattr(function, "__globals__", None) or {}) for function in _functions(settings)
     )
 
@@ -182,4 +195,4 @@ def _scores_code(settings: Settings) -> bool:
 def has_code_metric(known: Mapping[str, Any]) -> bool:
     """Whether a module's names hold the metric of the library `evaluate` that runs code in this process."""
     loaded = [value for value in list(known.values()) if type(value).__module__.startswith(_METRICS)]
-    return any(getattr(value, "name", None) == _CODE_METRIC for value in loaded)
+    return any(getattr(value, "name", None) == CODE_METRIC for value in loaded)

@@ -267,7 +267,7 @@ def named_entities(answer: str) -> str:
     return " $ ".join(f"{label}: {entity}" for label, entity in found if entity.lower() != "none")
 
 
-_BUILT_IN: dict[str, type[Filter]] = {
+BUILT_IN_FILTERS: dict[str, type[Filter]] = {
     "custom": CustomFilter,
     "format_span": _each("SpanFilter", named_entities),
     "lowercase": _each("LowercaseFilter", str.lower),
@@ -324,7 +324,7 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
     if isinstance(function, Unavailable):
         return lambda: cls(**options)
     if not callable(function):
-        known = {**_BUILT_IN, **_brought}
+        known = {**BUILT_IN_FILTERS, **_brought}
         # A task's module registers its own with the package, where that is installed.
         theirs: Any = getattr(sys.modules.get("lm_eval.api.registry"), "filter_registry", {})
         if function not in known and function in theirs:

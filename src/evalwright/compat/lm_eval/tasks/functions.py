@@ -13,6 +13,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -26,7 +27,9 @@ from evalwright.compat.lm_eval.filters import extraction
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels, squad_metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
-from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.options import Options, trusting
+from evalwright.compat.lm_eval.tasks.programs import code_metric_in_sandbox
+from evalwright.compat.lm_eval.tasks.registered import register_aggregation, register_metric
 from evalwright.core.errors import TaskError, UnknownName
 
 EXTRAS: dict[str, list[str]] = TABLES["extras"]
@@ -154,7 +157,11 @@ def _modules() -> dict[str, dict[str, Any]]:
         },
         "lm_eval.api": {},
         "lm_eval.api.filter": base,
-        "lm_eval.api.registry": {"register_filter": extraction.register_filter},
+        "lm_eval.api.registry": {
+            "register_aggregation": register_aggregation,
+            "register_filter": extraction.register_filter,
+            "register_metric": register_metric,
+        },
         "lm_eval.api.metrics": {name: getattr(metrics, name) for name in metrics.__all__},
         "lm_eval.api.instance": _absent("Instance"),
         "lm_eval.api.task": _absent("ConfigurableTask", "Task"),
@@ -212,7 +219,7 @@ class Functions:
         if not self.is_trusted(ref.folder):
             raise TaskError(
                 f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). "
-                f"Read it, and allow it with --trust '{ref.folder}' or a folder above it."
+                f"Read it, and allow it with {trusting(ref.folder)} or a folder above it."
             )
 
     def resolve(self, value: Any, task: str) -> Any:
@@ -247,7 +254,8 @@ class Functions:
         try:
             if path.exists():
                 self.require_trust(FunctionRef(ref.name, path.parent), task)
-                module = load_file(path, self._name_of(path))
+                with self._code_metric(path):
+                    module = load_file(path, self._name_of(path))
                 if lacking := missing_without_error(path):
                     raise _NotImported(
                         f"The task '{task}' needs {ref}, whose module scores with the library '{lacking}', which is not installed. "
@@ -262,6 +270,10 @@ class Functions:
             raise _NotImported(
                 f"The task '{task}' needs {ref}, and its module cannot be imported: {type(error).__name__}: {said}.{advice(error)}"
             ) from error
+
+    def _code_metric(self, path: Path) -> AbstractContextManager[None]:
+        """Modules that name the library `evaluate` get its metric of programs in our sandbox."""
+        return code_metric_in_sandbox() if "evaluate" in imported_by(path) else nullcontext()
 
     def _name_of(self, path: Path) -> str:
         for root in self._roots:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import GENERATION
+from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.compat.lm_eval.tasks.asking import FURTHER_GENERATION, GENERATION
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
@@ -50,7 +51,8 @@ class Library:
         self._open: list[str] = []
 
     def _may_include(self, path: Path) -> bool:
-        return any(path.is_relative_to(root) for root in self.roots) or self.options.trusts(path.parent)
+        known = any(path.is_relative_to(root) for root in self.roots)
+        return known or self.options.trusts(path.parent) or self.options.is_beside(path)
 
     def load(self, name: str, generated: Options | None = None) -> list[Task]:
         """The tasks of a name or of a YAML file. generated: other options for those that generate text.
@@ -69,7 +71,7 @@ class Library:
         if "class" in settings:
             return compile_class(settings, self.functions, self.options, groups, generated)
         where = str((settings.get("metadata") or {}).get("config_source", ""))
-        refused = refusals(name, settings)
+        refused = refusals(name, settings, resolved=False)
         if refused:  # nothing is imported
             resolved = replaced(settings, lambda ref: Unavailable(ref, refused[0]))
         else:
@@ -192,15 +194,25 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
     shots = given.get("num_fewshot")
     if shots is not None and (not isinstance(shots, int) or shots < 0):
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
-    for key, name in (("task_root", "roots"), ("trust", "trust")):
+    for key, name in (("task_root", "roots"), ("trust", "trust"), ("named_folders", "named_folders")):
         given[name] = paths_of(given.pop(key, ()))
     # What a person sets must be what a request can carry; the tasks' own may have more.
     for key, value in (given.get("generation") or {}).items():
-        check_known("setting of generation", [key], GENERATION)
-        fits, wanted = GENERATION[key]
-        if value is not None and not fits(value):
-            raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
+        _check_generation(key, value)
+    if not isinstance(given.get("as_written", False), bool):
+        raise ConfigurationError(f"The setting as_written is true or false, not {given['as_written']!r}.")
     return Options(**given, chat=chat)
+
+
+def _check_generation(key: str, value: Any) -> None:
+    """Raise UnknownName for a setting of generation that no model gets, ConfigurationError for a value that cannot be one."""
+    known = (*GENERATION, *FURTHER_GENERATION, *TABLES["speed_only"])
+    check_known("setting of generation", [key], known)
+    if key not in GENERATION:
+        return
+    fits, wanted = GENERATION[key]
+    if value is not None and not fits(value):
+        raise ConfigurationError(f"The setting of generation {key} must be {wanted}, not {value!r}.")
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:

@@ -28,6 +28,9 @@ class Options:
     before the task's own. seed: of the shots. generation: settings put over the tasks' own. metadata: values that data
     made by Python gets. bootstrap: replicates behind published standard errors that are no formula's; 0 for none of any kind.
     samples: the rows that are asked, by task; tasks that are not named are asked in full. predict_only: answers without metrics.
+    named_folders: those of the roots that a person named on a command line: their tasks may also read what is beside them.
+    as_written: settings of generation reach the model under the names of the task's file, which classes of lm-evaluation-harness's own
+    interface and its clients of servers want.
     """
 
     roots: tuple[Path, ...] = ()
@@ -43,6 +46,8 @@ class Options:
     bootstrap: int = 100_000
     samples: Mapping[str, Sequence[int]] = field(default_factory=dict)
     predict_only: bool = False
+    as_written: bool = False
+    named_folders: tuple[Path, ...] = ()
 
     @property
     def published(self) -> bool:
@@ -53,6 +58,19 @@ class Options:
         """Whether files of that folder may run."""
         real = folder.resolve()
         return any(real.is_relative_to(Path(one).expanduser().resolve()) for one in self.trust)
+
+    def is_beside(self, path: Path) -> bool:
+        """Whether a file is where the usual layouts have shared settings and data: beside a folder that a person named, or below the
+        working folder where that folder is below it, too. Hidden files, and those of a home folder or of a whole disk, are not."""
+        real, here = path.resolve(), Path.cwd().resolve()
+        for named in self.named_folders:
+            folder = named.expanduser().resolve()
+            places = [folder.parent, *([here] if folder.is_relative_to(here) else [])]
+            for place in places:
+                too_wide = place == place.parent or place == Path.home().resolve()
+                if not too_wide and real.is_relative_to(place):
+                    return not any(part.startswith(".") for part in real.relative_to(place).parts)
+        return False
 
     def folders(self) -> tuple[Path, ...]:
         """The roots, resolved. Raises ConfigurationError where there are none or one does not exist."""
@@ -66,6 +84,11 @@ class Options:
             if not root.is_dir():
                 raise ConfigurationError(f"The task folder '{root}' does not exist.")
         return roots
+
+
+def trusting(folder: Path | str) -> str:
+    """How a person trusts a folder, on a command line and in Python."""
+    return f"--trust '{folder}' (from Python: trust=['{folder}'])"
 
 
 def paths_of(folders: Any) -> tuple[Path, ...]:

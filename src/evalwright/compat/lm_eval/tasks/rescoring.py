@@ -12,22 +12,23 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from evalwright.compat.lm_eval.tables import TABLES
+from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import Work, scoring_of
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.files import refusals, unavailable_in
-from evalwright.compat.lm_eval.tasks.filters import Pipeline
+from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, options_of
-from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
+from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import Scorer
 from evalwright.tasks.dialects import Rules
 
 _NOT_SCORING = frozenset({"process_docs", "custom_dataset", "fewshot_config", "metadata"})
 """Settings that are used up when a row is recorded."""
 
-_OF_SCORING = ("task_root", "trust", "scoring", "bootstrap", "metadata")
+_OF_SCORING = ("task_root", "named_folders", "trust", "scoring", "bootstrap", "metadata")
 
 _CODE = ("!function ", "def ", "async def ", "class ", "@", "lambda ", "<function ", "functools.partial(")
 """How functions look in a record: ours by name, the package's own as their source."""
@@ -50,7 +51,9 @@ def rules(
         return _class_rules(task, options)
     own = None if settings.get("task_root") else _recorded(definition)
     own = own or _from_files(definition, options)
-    for refused in refusals(own.name, {"unsafe_code": own.config.unsafe_code}):
+    for refused in refusals(
+        own.name, {one.name: getattr(own.config, one.name) for one in fields(TaskConfig)}
+    ):
         raise refused
     row = fields_row(first.get("doc"), own.name)
     work, scoring = Work(own, options), scoring_of(own, row, row, options, "first recorded row")
@@ -59,10 +62,8 @@ def rules(
         doc = copy.deepcopy(fields_row(sample.metadata.get("doc"), own.name))
         return work.scored(scoring, pipeline, doc, answer)
 
-    scorers = [
-        Scorer(one.name, DIALECT, {"scoring": options.scoring}, partial(score, pipeline=one))
-        for one in own.pipelines
-    ]
+    how = {"scoring": options.scoring}
+    scorers = [work.scorer(one.name, how, partial(score, pipeline=one)) for one in own.pipelines]
     names = [metric.name for metric in own.metrics]
     return Rules(scorers, work.metrics.specs({one.name: names for one in own.pipelines}), work.metrics.specs)
 
@@ -73,7 +74,10 @@ def _options(
     """The options of the run; trust is never taken from a record."""
     if asked := [key for key in given if key not in _OF_SCORING]:
         raise ConfigurationError(f"-D {asked[0]} has no effect on answers that are there: leave it out.")
-    recorded = {key: value for key, value in (configuration.get("dialect") or {}).items() if key != "trust"}
+    by_person = ("trust", "named_folders")
+    recorded = {
+        key: value for key, value in (configuration.get("dialect") or {}).items() if key not in by_person
+    }
     options = options_of({**recorded, **given}, chat=bool(definition.get("chat")))
     # Results that were imported are those of the published arithmetic.
     return replace(options, scoring=given.get("scoring") or definition.get("scoring", "published"))
@@ -83,7 +87,7 @@ def _recorded(definition: Mapping[str, Any]) -> Definition | None:
     """The definition by the record alone, None where it names Python or is not whole."""
     known = {one.name for one in fields(TaskConfig)} - _NOT_SCORING
     config = {key: value for key, value in definition.get("config", {}).items() if key in known}
-    if "doc_to_target" not in config or _has_code(config):
+    if "doc_to_target" not in config or _has_code(config) or _has_registered(config):
         return None
     return read({**config, "task": definition["task"]}, "run.json")
 
@@ -95,6 +99,22 @@ def _has_code(value: Any) -> bool:
     return any(map(_has_code, parts))
 
 
+def _has_registered(config: Mapping[str, Any]) -> bool:
+    """Whether metrics, aggregations or filters are named that a module of the task's folder registers."""
+    entries = [entry for entry in config.get("metric_list") or () if isinstance(entry, Mapping)]
+    metrics = [entry.get("metric") for entry in entries if entry.get("hf_evaluate") is not True]
+    aggregations = [entry["aggregation"] for entry in entries if entry.get("aggregation") is not None]
+    pipelines = [entry for entry in config.get("filter_list") or () if isinstance(entry, Mapping)]
+    filters = [
+        step.get("function")
+        for entry in pipelines
+        for step in entry.get("filter") or ()
+        if isinstance(step, Mapping)
+    ]
+    brought = config.get("process_results") is None and not {*metrics} <= {*TABLES["aggregations"]}
+    return brought or not {*aggregations} <= {*BUILT_IN} or not {*filters} <= {*BUILT_IN_FILTERS}
+
+
 def _settings(name: str, options: Options) -> tuple[Library, dict[str, Any]]:
     """The merged settings of one task, found under its own name."""
     library, own = Library(options), name.rpartition("::")[2]
@@ -104,6 +124,10 @@ def _settings(name: str, options: Options) -> tuple[Library, dict[str, Any]]:
 def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
     name = str(definition["task"])
     library, settings = _settings(name, options)
+    if _has_registered(settings):
+        library.functions.resolve(
+            settings, name
+        )  # the module that registers it may be named by `process_docs` alone
     used = {key: value for key, value in settings.items() if key not in _NOT_SCORING}
     resolved = library.functions.resolve(used, name)
     for reason in [*refusals(name, resolved), *unavailable_in(resolved)]:

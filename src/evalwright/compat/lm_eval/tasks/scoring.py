@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
 from evalwright.compat.lm_eval.tasks.filters import without
-from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.options import Options, trusting
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
 from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UnknownName
 
@@ -198,7 +198,7 @@ def require_trust(definition: Definition, options: Options) -> None:
         loads = metric.function is None and (metric.from_evaluate or metric.name not in KNOWN)
         if loads and not (folder is not None and options.trusts(folder)):
             allow = (
-                f"Allow it with --trust '{folder}'."
+                f"Allow it with {trusting(folder)}."
                 if folder
                 else "Name its folder with --task-root and --trust."
             )

@@ -17,7 +17,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
-from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.options import Options, trusting
 from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError, cause_of
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
@@ -53,9 +53,9 @@ def checked_source(definition: Definition, options: Options) -> tuple[str, dict[
             given["data_files"] = _each(given["data_files"], lambda name: _found(str(name), folders) or name)
         return path, given
     try:
-        return _checked(path, given, folders)
+        return _checked(path, given, folders, options)
     except _Refused as error:
-        allow = f" Allow what its files name with --trust '{folder}'." if folder else ""
+        allow = f" Allow what its files name with {trusting(folder)}." if folder else ""
         raise TaskError(f"The task '{config.task}' {error}.{allow}") from None
 
 
@@ -63,14 +63,16 @@ class _Refused(Exception):
     """What is not allowed, as the end of a sentence about the task."""
 
 
-def _checked(path: str, given: dict[str, Any], folders: Sequence[Path]) -> tuple[str, dict[str, Any]]:
+def _checked(
+    path: str, given: dict[str, Any], folders: Sequence[Path], options: Options
+) -> tuple[str, dict[str, Any]]:
     if odd := sorted(map(str, given.keys() - _SETTINGS)):
         raise _Refused(f"has the setting `dataset_kwargs.{odd[0]}`; known are {', '.join(sorted(_SETTINGS))}")
     files = given.get("data_files")
     if path in FORMATS:
         if files is None or given.get("data_dir") is not None:
             raise _Refused("must name each file in `dataset_kwargs.data_files`")
-        return path, {**given, "data_files": _each(files, lambda name: _local(name, folders))}
+        return path, {**given, "data_files": _each(files, lambda name: _local(name, folders, options))}
     if not _HUB_ID.fullmatch(path) or path in _builders():
         raise _Refused(
             f"has the `dataset_path` '{path}': only data sets of the hub and {', '.join(FORMATS)} are read"
@@ -108,7 +110,7 @@ def _in_repository(name: Any) -> str:
     return text
 
 
-def _local(name: Any, folders: Sequence[Path]) -> Any:
+def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
     """The files that a name or a pattern stands for; a file of the hub as it is."""
     text = str(name)
     if _HUB_FILE.fullmatch(text) and ".." not in text:
@@ -116,7 +118,7 @@ def _local(name: Any, folders: Sequence[Path]) -> Any:
     if ":" in text:
         raise _Refused(f"reads '{text}': addresses are not opened")
     if files := _found(text, folders):
-        return [_within(file, folders) for file in files]
+        return [_within(file, folders, options) for file in files]
     raise DatasetError(f"The data file '{text}' does not exist.")
 
 
@@ -129,10 +131,13 @@ def _found(text: str, folders: Sequence[Path]) -> list[str]:
     return []
 
 
-def _within(file: str, folders: Sequence[Path]) -> str:
+def _within(file: str, folders: Sequence[Path], options: Options) -> str:
     real = Path(file).resolve()
-    if not any(real.is_relative_to(one.resolve()) for one in folders):
-        raise _Refused(f"reads '{file}', which is outside its folder '{folders[0]}'")
+    if not (any(real.is_relative_to(one.resolve()) for one in folders) or options.is_beside(real)):
+        raise _Refused(
+            f"reads '{file}', which is outside its folder '{folders[0]}'; a folder that holds both can be named with --task-root "
+            "(of `evalwright lm-eval`: --include_path; from Python: include_path)"
+        )
     try:
         with real.open("rb") as opened:
             start = opened.read(8)

@@ -93,7 +93,7 @@ class TransformersAnswering(Answering):
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """See Answering: prompts that begin alike together, by our own loop; what that cannot serve by transformers'."""
         decoder, own = self.decoder, list[int]()
-        apart = [place for place, job in enumerate(jobs) if job.request.num_beams > 1 or not job.tokens]
+        apart = [place for place, job in enumerate(jobs) if _is_alone(job)]
         for place in apart:
             yield place, self._alone(jobs[place])
         alone = set(apart)
@@ -119,7 +119,7 @@ class TransformersAnswering(Answering):
                 yield others[found], answer
 
     def _alone(self, job: Job) -> Response | Failure:
-        """The answer to one prompt with images, or by beams."""
+        """The answer to one prompt with images, by beams, or with arguments of generate() (padding would count as repeated tokens)."""
         try:
             inputs: dict[str, Any] = {}
             if not job.tokens:
@@ -165,3 +165,9 @@ class TransformersAnswering(Answering):
         if isinstance(self.scorer, TreeScorer):
             return self.scorer.describe()
         return {"path": "encoder-decoder" if self.start_tokens else "plain"}
+
+
+def _is_alone(job: Job) -> bool:
+    """Whether a job cannot be written beside others: beams, images, arguments of generate()."""
+    request = job.request
+    return request.num_beams > 1 or request.generation_arguments is not None or not job.tokens

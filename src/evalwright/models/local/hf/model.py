@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import AbilityError, ConfigurationError, Failure
-from evalwright.core.requests import Ability, Generate, Request
+from evalwright.core.requests import Ability, Generate, Request, arguments_of
 from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
 from evalwright.models.base import IMAGES, LocalModel, fingerprint_of
@@ -22,6 +22,7 @@ from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
 from evalwright.models.local.hf.options import (
+    GENERATE_ARGUMENTS,
     SCORING,
     TOKEN_RULES,
     HfOptions,
@@ -80,7 +81,9 @@ class TransformersModel(LocalModel):
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
 
-    carries = frozenset(("top_k", "min_p", "num_beams", "top_logprobs", "length_penalty", "early_stopping"))
+    carries = frozenset((
+        "top_k", "min_p", "num_beams", "top_logprobs", "length_penalty", "early_stopping", "generation_arguments",
+    ))  # fmt: skip
 
     def __init__(
         self,
@@ -286,9 +289,13 @@ class TransformersModel(LocalModel):
         require_quantisation_libraries(self.name, self._source, self.options.quantisation)
 
     def refuses(self, request: Request) -> str | None:
-        """As for every model; beams are not drawn."""
+        """As for every model; beams are not drawn, and arguments of generate() are those that are known."""
         if isinstance(request, Generate) and request.num_beams > 1 and request.temperature != 0:
             return f"'{self.name}' draws no beams: set the temperature to 0, or leave num_beams out."
+        for name in arguments_of(request):
+            if name not in GENERATE_ARGUMENTS:
+                known = ", ".join(sorted(GENERATE_ARGUMENTS))
+                return f"'{self.name}' does not take {name} (it takes: {known}). Leave it out."
         return super().refuses(request)
 
     def reader(self) -> Reader:

@@ -47,6 +47,18 @@ LIBRARIES = {
 }
 """By the method that a checkpoint declares: our extra, and the libraries that transformers then imports."""
 
+_TOKEN_SCORES = (
+    "bad_words_ids", "begin_suppress_tokens", "encoder_no_repeat_ngram_size", "encoder_repetition_penalty",
+    "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id", "guidance_scale", "min_length",
+    "min_new_tokens", "no_repeat_ngram_size", "remove_invalid_values", "renormalize_logits", "repetition_penalty",
+    "sequence_bias", "suppress_tokens",
+)  # fmt: skip
+"""Arguments of generate() that change the scores of tokens before one is chosen, of greedy and of sampled answers alike."""
+SAMPLING_ARGUMENTS = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
+"""Those that narrow what a token is drawn from, and change no greedy answer."""
+GENERATE_ARGUMENTS = frozenset((*_TOKEN_SCORES, *SAMPLING_ARGUMENTS))
+"""What `Generate.generation_arguments` may name here."""
+
 _FOR_BOTH: dict[str, Any] = {"skip_modules": None, "cpu_offload": False}
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "bitsandbytes-8bit": {"threshold": 6.0, **_FOR_BOTH},

@@ -1,0 +1,91 @@
+"""The forms of a task in which the model writes its answer, for models that give no log-likelihoods, as most chat interfaces do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.lm_eval.tasks.files import Files
+from evalwright.compat.lm_eval.tasks.index import Index
+from evalwright.compat.lm_eval.tasks.options import PREFIX
+from evalwright.core.errors import EvalwrightError
+from evalwright.tasks.dialects import Listed
+
+FORM_WORDS = frozenset(("chat", "cot", "gen", "generate", "generative"))
+"""Words by which names of generative forms differ from those of the tasks."""
+IDLE_WORDS = frozenset(
+    ("fewshot", "greedy", "loglikelihood", "mc", "mc1", "mc2", "multiple", "choice", "n", "shot", "zeroshot")
+)
+"""Words of a task's name that its generative form does not have."""
+MAX_FORMS = 3
+
+
+def advice(task: str, index: Index) -> str:
+    """A sentence with the generative forms of a task, or with what else can be done where there is none."""
+    forms = [f"{PREFIX}{name}" for name in generative_forms(task, index)]
+    scoring = (
+        "Log-likelihoods come from local models (--model hf) and from completions of a server that echoes prompts "
+        "(--model local-completions)."
+    )
+    if not forms:
+        return f"No form of it in which the model writes its answer is among the tasks. {scoring}"
+    several = len(forms) > 1
+    return f"{'Forms' if several else 'A form'} of it in which the model writes its answer: {', '.join(forms)}. {scoring}"
+
+
+def generative_forms(task: str, index: Index) -> list[str]:
+    """Up to three tasks or groups whose names say that they are this one in generative form, the closest first."""
+    wanted = _words(task) - IDLE_WORDS
+    forms: list[tuple[int, str]] = []
+    for name in index:
+        words = _words(name)
+        if name == task or not words & FORM_WORDS or not wanted <= words:
+            continue
+        forms.append((len(words - wanted), name))
+    ranked = (index[name] for _, name in sorted(forms))
+    generating = (entry.name for entry in ranked if _generates(entry, index))
+    return [name for name, _ in zip(generating, range(MAX_FORMS), strict=False)]
+
+
+def _words(name: str) -> set[str]:
+    return set(filter(None, re.split(r"[^a-z0-9]+", name.lower())))
+
+
+def _generates(entry: Listed, index: Index) -> bool:
+    """Whether a task, or the first task of a group or tag, is answered by text."""
+    for task in _leaves(entry, index, ()):
+        try:
+            settings = Files().read(Path(task.path))
+        except EvalwrightError:
+            return False
+        return "class" not in settings and settings.get("output_type", "generate_until") == "generate_until"
+    return False
+
+
+def _leaves(entry: Listed, index: Index, above: tuple[str, ...]) -> Iterator[Listed]:
+    if entry.kind == "task":
+        yield entry
+        return
+    if entry.kind == "group":
+        try:
+            names = list(_member_names(Files().read(Path(entry.path)).get("task")))
+        except EvalwrightError:
+            return
+    else:
+        names = list(entry.members)
+    for name in names:
+        if name in index and name not in above:
+            yield from _leaves(index[name], index, (*above, entry.name))
+
+
+def _member_names(members: Any) -> Iterator[str]:
+    """The names in a group's list, those of groups that are written out in it included."""
+    if isinstance(members, str):
+        yield members
+    elif isinstance(members, dict):
+        yield from _member_names(members.get("task"))
+    elif isinstance(members, list):
+        for member in members:
+            yield from _member_names(member)

@@ -1,0 +1,119 @@
+"""Programs that models wrote, under the name that task files know: the metric `code_eval` of the library `evaluate`, in our sandbox.
+
+Modules of humaneval, mbpp and their kin load that metric when they are imported and call it for each row. They get this one, which joins
+nothing and runs nothing in this process: a candidate and its tests run as `scorers.code` runs them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import comb
+from types import ModuleType
+from typing import Any
+
+from evalwright.scorers.code.sandbox import run
+
+CODE_METRIC = "code_eval"
+SECONDS = 10.0
+"""For a candidate and its tests; 3 there. Tests call a program in another process here, which takes longer."""
+
+
+class SandboxedCodeEval:
+    """In place of `evaluate.load("code_eval")`."""
+
+    name = CODE_METRIC
+
+    def compute(
+        self,
+        *,
+        references: Sequence[str],
+        predictions: Sequence[Sequence[str]],
+        k: Sequence[int] = (1, 10, 100),
+        **how: Any,
+    ) -> tuple[dict[str, float], dict[int, list[Any]]]:
+        """Run candidates with their tests.
+
+        Args:
+            references: for each problem its tests, a program.
+            predictions: for each problem its candidates, programs.
+            k: of which pass@k is estimated, where every problem has as many candidates.
+            how: numbers of processes and limits, which are the sandbox's here.
+
+        Returns:
+            pass@k by name, and for each problem (candidate, what became of it).
+
+        Raises:
+            ScoringError: there is no sandbox here.
+        """
+        outcomes: dict[int, list[Any]] = {}
+        passed: list[tuple[int, int]] = []
+        for problem, (candidates, tests) in enumerate(zip(predictions, references, strict=True)):
+            labels = [run(candidate, tests, seconds=SECONDS).label for candidate in candidates]
+            outcomes[problem] = [
+                (
+                    number,
+                    {
+                        "task_id": problem,
+                        "passed": label == "passed",
+                        "result": label,
+                        "completion_id": number,
+                    },
+                )
+                for number, label in enumerate(labels)
+            ]
+            passed.append((len(labels), labels.count("passed")))
+        estimates = {
+            f"pass@{size}": sum(pass_at_k(total, right, size) for total, right in passed) / len(passed)
+            for size in k
+            if all(total >= size for total, _ in passed)
+        }
+        return estimates, outcomes
+
+
+def pass_at_k(total: int, right: int, size: int) -> float:
+    """The chance that one of `size` candidates drawn from `total` passes, of which `right` do (Chen et al. 2021)."""
+    return 1.0 - comb(total - right, size) / comb(total, size)
+
+
+@contextmanager
+def code_metric_in_sandbox() -> Iterator[None]:
+    """While modules of tasks are imported: `evaluate.load("code_eval")` gives the metric above, `evaluate` installed or not."""
+    if importlib.util.find_spec("evaluate") is None and "evaluate" not in sys.modules:
+        stand_in = ModuleType("evaluate")
+        stand_in.__dict__["load"] = _loading(_not_installed)
+        sys.modules["evaluate"] = stand_in
+        try:
+            yield
+        finally:
+            sys.modules.pop("evaluate", None)
+        return
+    library: Any = importlib.import_module("evaluate")
+    load = library.load
+    library.load = _loading(load)
+    try:
+        yield
+    finally:
+        library.load = load
+
+
+def _loading(load: Callable[..., Any]) -> Callable[..., Any]:
+    def loaded(path: str, *arguments: Any, **how: Any) -> Any:
+        return SandboxedCodeEval() if path == CODE_METRIC else load(path, *arguments, **how)
+
+    return loaded
+
+
+def _not_installed(path: str, *arguments: Any, **how: Any) -> Any:
+    raise ModuleNotFoundError("No module named 'evaluate'", name="evaluate")
+
+
+def runs_in_sandbox(functions: Iterator[Callable[..., Any]]) -> bool:
+    """Whether one of a task's functions stands in a module that has the metric above."""
+    return any(_has_sandboxed_metric(getattr(function, "__globals__", None) or {}) for function in functions)
+
+
+def _has_sandboxed_metric(names: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, SandboxedCodeEval) for value in list(names.values()))
