@@ -142,7 +142,9 @@ def test_functions_stay_small() -> None:
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 statements = sum(isinstance(inner, ast.stmt) for inner in ast.walk(node)) - 1
-                assert statements <= MOST_STATEMENTS, f"{path}:{node.lineno} {node.name}: {statements} statements"
+                assert statements <= MOST_STATEMENTS, (
+                    f"{path}:{node.lineno} {node.name}: {statements} statements"
+                )
 
 
 def test_every_module_states_its_idea() -> None:

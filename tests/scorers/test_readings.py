@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.answers import Reading, Shares, read_by_rules, read_row, shares_of
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(BENCHMARKS))
+    from answers import Reading, Shares, read_by_rules, read_row, shares_of
 
 DATA = Path(__file__).parent.parent / "data" / "readings"
 LEAST_AGREEMENT = {"choice": 0.92, "short": 0.88, "formula": 0.91, "premise": 0.87}
