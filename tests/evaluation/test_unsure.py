@@ -140,12 +140,14 @@ def test_where_the_judge_fails_the_rules_reading_stands() -> None:
     (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwyyp"), roles={"judge": judging})
     score = valid_rows(made)[7]["scores"]["test-unsure"]
     assert (score["value"], score["parts"]) == (0.0, {"length": 1.0, JUDGE_FAILED: 1.0})
-    assert score["unsure"].startswith("'yes, perhaps' is neither; the judge failed: The judge is down")
+    assert score["unsure"].startswith(
+        "'yes, perhaps' is neither; the judge failed: server error: The judge is down"
+    )
     result = made.tasks[0]
     assert (result.n_missing, result.n_unsure, result.n_judged, result.n_judge_failed) == (0, 2, 1, 2)
     (remark,) = remarks([made])
     assert remark.startswith(
-        "The judge failed on 2 of 3 readings, and the rules' readings stand. First: The judge is down"
+        "The judge failed on 2 of 3 unsure answers, and the rules' readings count. First: server error: The judge is down"
     )
     assert not unscored_sentences([made]) and not judge_failed_throughout([made])
 
@@ -167,4 +169,4 @@ def test_a_judge_with_nothing_to_read_gets_no_request() -> None:
     judging = ScriptedModel("yes", name="judge", version="1")
     (made,) = evaluate(task({"unsure": "test-second"}), model("rrrrrwwwww"), roles={"judge": judging})
     assert judging.asked == 0
-    assert remarks([made]) == ["The judge got no request: no reading was unsure."]
+    assert remarks([made]) == ["The judge got no request: no answer was unsure."]

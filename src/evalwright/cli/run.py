@@ -105,6 +105,10 @@ def run(**given: Any) -> int:
     return _evaluate(configuration, given, _place(given))
 
 
+MOST_IN_A_SENTENCE = 5
+"""Models that are compared at the end of a run; of more, `compare` and `leaderboard` say it."""
+
+
 def _place(given: dict[str, Any]) -> Any:
     """Where --on puts the replicas of local models."""
     if not given["on"]:
@@ -154,13 +158,21 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
 
 
 def _verdict(runs: Sequence[Run]) -> str:
-    """Of two runs, which is better and by how much, in a sentence; "" where they cannot be compared, or where stopping rules say it."""
-    from evalwright.analysis.comparison import compare_runs
-    from evalwright.reports.conclusions import verdict
+    """Which of a few runs is better and by how much, in a sentence.
 
+    "" where they cannot be compared, where stopping rules have said it, and for more runs than a sentence can hold.
+    """
+    from evalwright.analysis.comparison import compare_runs
+    from evalwright.analysis.several import compare_several
+    from evalwright.reports.conclusions import verdict, worded_several
+
+    if any((run.data.get("stopping") or {}).get("rules") for run in runs):
+        return ""
     with suppress(EvalwrightError):
-        ruled = any(run.data.get("stopping") for run in runs)
-        return verdict(compare_runs(runs[1], runs[0])) if len(runs) == 2 and not ruled else ""
+        if len(runs) == 2:
+            return verdict(compare_runs(runs[1], runs[0]))
+        if len(runs) <= MOST_IN_A_SENTENCE:
+            return worded_several(compare_several(runs)).conclusion
     return ""
 
 

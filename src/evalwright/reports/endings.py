@@ -25,6 +25,10 @@ IMPORTED = "It failed in the program that this run was imported from; only that 
 
 BAD_VERDICT = "judge: bad verdict"
 
+UNREADABLE_VERDICTS = "Verdicts that cannot be read stay as they are: use another judge."
+
+AGAIN_TO_JUDGE = "Run the same command again: only these are sent."
+
 PUBLISHED = "published failure"
 
 ADVICE: Mapping[str, str] = {
@@ -69,7 +73,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
     if FILTERED in labels:
         sentences.append(CLOSING[FILTERED])
     if BAD_VERDICT in labels:
-        sentences.append("Verdicts that cannot be read stay as they are: use another judge.")
+        sentences.append(UNREADABLE_VERDICTS)
     if PUBLISHED in labels:
         sentences.append("Those that fail as published are evaluated with --scoring corrected.")
     sentences += _repeating(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
@@ -152,12 +156,16 @@ def _judge_sentence(runs: Sequence[Run]) -> str:
     if not n_asked:
         scorers = [scorer for run in runs for record in run.data["tasks"] for scorer in record["scorers"]]
         has_judge = any("unsure" in scorer["options"] for scorer in scorers)
-        return "The judge got no request: no reading was unsure." if has_judge else ""
+        return "The judge got no request: no answer was unsure." if has_judge else ""
     if not n_failed:
         return ""
+    reason = _first_judge_failure(runs).rstrip(".")
+    advice = AGAIN_TO_JUDGE
+    if reason.startswith(BAD_VERDICT.removeprefix("judge: ")):
+        advice = UNREADABLE_VERDICTS
     return (
-        f"The judge failed on {n_failed:,} of {counted(n_asked, 'reading')}, and the rules' readings stand. "
-        f"First: {_first_judge_failure(runs).rstrip('.')}. Run the same command again: only these are sent."
+        f"The judge failed on {n_failed:,} of {counted(n_asked, 'unsure answer')}, and the rules' readings count. "
+        f"First: {reason}. {advice}"
     )
 
 

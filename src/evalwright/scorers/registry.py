@@ -281,7 +281,7 @@ def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name
                 raise
             return replace(
                 by_rules,
-                unsure=f"{by_rules.unsure}; the judge failed: {error.failure.message}",
+                unsure=f"{by_rules.unsure}; the judge failed: {error.failure.kind}: {error.failure.message}",
                 parts={**by_rules.parts, JUDGE_FAILED: 1.0},
             )
         if not isinstance(by_judge, Score):

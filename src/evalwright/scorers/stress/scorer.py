@@ -91,7 +91,11 @@ async def stress(
         if error.failure.party != "judge":
             raise  # the run was stopped, or its budget is spent
         score = _score(ruling, {}, answer.text)
-        unsure = f"{ruling.unsure}; the judge failed: {error.failure.message}" if ruling.unsure else ""
+        unsure = (
+            f"{ruling.unsure}; the judge failed: {error.failure.kind}: {error.failure.message}"
+            if ruling.unsure
+            else ""
+        )
         return replace(score, unsure=unsure, parts={**score.parts, JUDGE_FAILED: 1.0})
     score = _score(ruling, dict(zip(roles, said, strict=True)), answer.text)
     return replace(score, parts={**score.parts, JUDGE_READ: 1.0})
