@@ -284,7 +284,7 @@ def _is_one_report(folder: Path, run: Run) -> None:
         (metric,) = group.metrics
         made = metric.estimate
         assert made.low <= made.value <= made.high, group.name
-        assert made.low < made.high
+        assert made.low < made.high or made.value == 0.0, "below chance is 0, whatever the spread"
     sea, every = (groups[f"sea-helm:{name}"].metrics[0].estimate for name in ("SEA", "all"))
     languages = [groups[f"sea-helm:{name}"].metrics[0].estimate.value for name in WORDS]
     assert sea.value == every.value == pytest.approx(sum(languages) / 7)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import Party, RequestFailed
-from evalwright.core.outcomes import ANSWERED, failure_of, outcome_of
+from evalwright.core.outcomes import ANSWERED, EMPTY, failure_of, outcome_of
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Exchange
@@ -42,6 +42,7 @@ class Judges(Ask):
             party: Party = "judge" if failure.party in ("provider", "model") else failure.party
             raise RequestFailed(replace(failure, party=party)) from None
         self.exchanges[place] = Exchange(role, payload, response)
-        if (outcome := outcome_of(response)) != ANSWERED:
+        outcome = outcome_of(response)
+        if outcome not in (ANSWERED, EMPTY):  # an empty verdict is one that the scorer cannot read
             raise RequestFailed(failure_of(outcome, role))
         return response

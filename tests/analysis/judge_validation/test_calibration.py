@@ -89,7 +89,7 @@ def test_the_numbers_are_those_of_the_statistics(tmp_path: Path) -> None:
     assert (rates.sensitivity, rates.n_judged) == (pytest.approx(said[seen == 1].mean()), 280)
 
 
-def test_what_failed_and_what_is_undecided_are_counted_apart_and_full_labels_leave_no_rate() -> None:
+def test_what_is_missing_and_what_is_unsure_are_counted_apart_and_full_labels_leave_no_rate() -> None:
     """Every verdict has a label, so no verdict is left whose rate could be corrected: that is the reason given."""
     replies = ["7", "8"] * 20 + ["7 or 8"] * 3 + ["broken"] * 2
 
@@ -106,7 +106,7 @@ def test_what_failed_and_what_is_undecided_are_counted_apart_and_full_labels_lea
     _, sheet = drawn(run, 40)
     found = calibrate_judge(run, [labelled(sheet, lambda row: "1" if row["answer"] == "7" else "0")])
     own = found.as_dict()["judge"]
-    assert (own["n"], own["n_missing"], own["n_unsure"]) == (40, 2, 3)
+    assert (own["n"], own["n_missing"], own["n_unsure"]) == (43, 2, 3)
     assert "beside the labelled" in found.unknown["rogan_gladen"]
     assert "judged nothing" not in found.unknown["rogan_gladen"]
 
