@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.next_step import NextStep, next_steps
+from evalwright.analysis.next_step import NextStep, OpenComparison, design_of, next_steps
 from evalwright.analysis.pairs import other_questions, pairing_notes
 from evalwright.analysis.robustness import (
     Robustness,
     how_to_fill,
+    one_sided_judge,
     provisional_reason,
     robustness_of,
     verdict_sign,
@@ -271,10 +272,7 @@ def compare_runs(
         robustness = robustness_of(whole, sign)
         provisional = provisional_reason(whole, names)
         if sign == 0 and not (same and same.equivalent):
-            steps = next_steps(
-                whole, (a, b), difference=overall.difference, standard_error=overall.standard_error, n=overall.n,
-                shown=f"{points(abs(overall.difference), True)} points", equivalent=equivalent,
-            )  # fmt: skip
+            steps = next_steps(whole, (a, b), _open_comparison(overall, same, bounded=True))
     return Comparison(
         a=a.id,
         b=b.id,
@@ -299,11 +297,26 @@ def _steps_of_task(a: Run, b: Run, found: Matrix, task: TaskComparison) -> tuple
     paired, same = task.paired, task.equivalence
     if paired is None or paired.verdict != "no difference seen" or (same is not None and same.equivalent):
         return ()
-    size = points(abs(paired.difference), task.bounded)
-    return next_steps(
-        Average((found,)), (a, b), difference=paired.difference, standard_error=paired.standard_error, n=paired.n,
-        shown=f"{size} points" if task.bounded else size, equivalent=None if same is None else same.margin,
-    )  # fmt: skip
+    comparison = _open_comparison(paired, same, bounded=task.bounded)
+    return next_steps(Average((found,)), (a, b), replace(comparison, design=design_of(found, paired)))
+
+
+def _open_comparison(
+    comparison: PairedComparison | MacroDifference, equivalence: TaskEquivalence | None, *, bounded: bool
+) -> OpenComparison:
+    """What the next steps go by."""
+    margin = None if equivalence is None else equivalence.margin
+    unit = " points" if bounded else ""
+    return OpenComparison(
+        difference=comparison.difference,
+        standard_error=comparison.standard_error,
+        n=comparison.n,
+        visible=comparison.smallest_visible_difference,
+        shown=f"{points(abs(comparison.difference), bounded)}{unit}",
+        margin=margin,
+        margin_shown="" if margin is None else f"{100 * margin if bounded else margin:g}{unit}",
+        half_width_90=math.nan if equivalence is None else (equivalence.high - equivalence.low) / 2,
+    )
 
 
 def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
