@@ -111,7 +111,7 @@ def provisional_reason(whole: Average, names: tuple[str, str], rows: tuple[int, 
     if not lost:
         return ""
     high = [
-        f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are missing ({100 * shares[run]:.1f}%)"
+        f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are missing ({100 * shares[run]:.1f}%, more than 5%)"
         for run in (0, 1)
         if shares[run] > MAX_MISSING_SHARE
     ]
