@@ -16,6 +16,9 @@ from evalwright.core.deprecation import OldName, _warned
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
 from evalwright.reports.conclusions import verdict, worded_comparison, worded_several
+from evalwright.reports.documents.run import run_document
+from evalwright.reports.documents.summary import run_summary
+from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run, open_run
 from evalwright.statistics import compare_paired, equivalence_paired
 from evalwright.statistics.designs import Design
@@ -80,6 +83,10 @@ def test_missing_and_unsure_answers_that_could_overturn_it_are_counted(tmp_path:
     unsure = compared(*pair(tmp_path / "unsure", doubtful, second)).tasks[0].robustness
     assert unsure is not None
     assert (unsure.n_unsure_a, unsure.n_unsure_b, unsure.missing) == (6, 0, None)
+    assert (
+        "unsure answers would have to be misread, with demo/a scored too high or demo/b too low."
+        in compared(*pair(tmp_path / "again", doubtful, second)).conclusion
+    )
     turned = next(
         count
         for count in itertools.count(1)
@@ -283,6 +290,14 @@ def test_a_judge_on_one_side_makes_a_verdict_provisional(tmp_path: Path) -> None
     marked = {(one.a, one.b) for one in several.tasks[0].pairs if one.provisional}
     assert marked == {(0, 1)}
     assert "a judge read the unsure answers of a, but not those of b" in several.caveats[0]
+
+
+def test_a_run_says_how_many_answers_a_judge_scored(tmp_path: Path) -> None:
+    a, b = judged_and_unjudged(tmp_path, n_judged=7, n_failed=3)
+    line = "A judge scored 7 answers of which the rules were unsure; it failed on 3 more, where the rules' scores stand."
+    assert line in to_markdown(run_summary(a))
+    assert line in to_markdown(run_document(a))
+    assert "A judge" not in to_markdown(run_document(b)).replace("A judge can", "")
 
 
 def test_a_judge_that_failed_throughout_has_read_nothing(tmp_path: Path) -> None:
