@@ -324,7 +324,7 @@ def test_the_interval_that_allows_for_stopping_stands_in_the_conclusion(tmp_path
         record["stopping"]["decisions"] = [decision]
     found = compared(open_run(a.folder), b).conclusion
     assert (
-        "The interval that does is that of the rule 'demo/b beats demo/a', on all 400 items: demo/a minus demo/b is 6.0 to 52.0 points "
+        "The valid interval is that of the rule 'demo/b beats demo/a', on all 400 items: demo/a minus demo/b is 6.0 to 52.0 points "
         "(95%)."
     ) in found
 
