@@ -18,17 +18,18 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.next_step import NextStep, next_steps
+from evalwright.analysis.next_step import NextStep, OpenComparison, design_of, next_steps
 from evalwright.analysis.pairs import other_questions, pairing_notes
 from evalwright.analysis.robustness import (
     Robustness,
     how_to_fill,
+    one_sided_judge,
     provisional_reason,
     robustness_of,
     verdict_sign,
 )
 from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
-from evalwright.analysis.words import count, counted, listed, points
+from evalwright.analysis.words import count, counted, listed, plural, points
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.core.shown import Shown
@@ -44,10 +45,11 @@ from evalwright.runs.measures import (
     unpaired_of,
 )
 from evalwright.runs.reader import Run, check_named_once
-from evalwright.runs.results import MetricResult, TaskResult, faults_in_words
+from evalwright.runs.results import MetricResult, TaskResult, faults_in_words, model_faults
 from evalwright.runs.scores import hashed
 from evalwright.runs.simulations import refuse_shards
 from evalwright.runs.slices import SliceComparison, compare_slices
+from evalwright.runs.stopping import task_ended_early
 from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, equivalence_paired
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
@@ -110,7 +112,10 @@ def _result(
 ) -> TaskEquivalence:
     low, high = found.low, found.high
     inside = bool(low >= -margin and high <= margin)
-    scale, unit, decimals = (100.0, " points", 2) if bounded else (1.0, "", 4)
+    scale, unit, decimals = (100.0, " points", 1) if bounded else (1.0, "", 4)
+    nearest = max(abs(low), abs(high)) * scale
+    if math.isfinite(nearest) and round(nearest, decimals) == round(margin * scale, decimals):
+        decimals += 1  # so that an end just beyond the margin does not look like it
     said = "are equivalent" if inside else "were not shown to be equivalent"
     ends = f"90% interval {low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
     text = (
@@ -119,6 +124,11 @@ def _result(
     )
     return TaskEquivalence(found.difference, low, high, margin, p_value, inside, method, text)
 
+
+NOT_FOR_STOPPING = "Stopped early: this interval and p do not allow for that."
+
+MAX_VALID_INTERVALS = 3
+"""Tasks of which the conclusion on a mean repeats the interval that allows for stopping early."""
 
 MOST_READ = 200_000
 """Records in which flipped items are looked for by name."""
@@ -142,6 +152,7 @@ class TaskComparison(Plain):
     direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
     other_questions: a clause on ids that stand for other questions in each run, "" where none does. robustness: what missing answers and
     unsure readings could change, None where the runs share no item. provisional: why the verdict is no final one, "" where it is.
+    one_sided_judge: the part of it that is about a judge of one side only. stopped_early: what the interval does not allow for, and the one that does.
     next_steps: what could settle it, the cheapest first, where it is open and the only task. others: by the task's other metrics,
     where another number than this one was recorded. sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
@@ -165,6 +176,8 @@ class TaskComparison(Plain):
     other_questions: str = ""
     robustness: Robustness | None = None
     provisional: str = ""
+    one_sided_judge: str = ""
+    stopped_early: str = ""
     next_steps: tuple[NextStep, ...] = ()
     others: tuple[TaskComparison, ...] = ()
     sentence: str = ""
@@ -199,6 +212,8 @@ class Comparison(Shown):
     groups: tuple[GroupDifference, ...] = ()
     robustness: Robustness | None = None
     provisional: str = ""
+    one_sided_judge: str = ""
+    stopped_early: str = ""
     next_steps: tuple[NextStep, ...] = ()
     how_to_fill: str = ""
     caveats: tuple[str, ...] = ()
@@ -206,7 +221,16 @@ class Comparison(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        seldom = ("context_gains", "groups", "robustness", "next_steps", "how_to_fill", "caveats")
+        seldom = (
+            "context_gains",
+            "groups",
+            "robustness",
+            "one_sided_judge",
+            "stopped_early",
+            "next_steps",
+            "how_to_fill",
+            "caveats",
+        )
         empty = [name for name in seldom if not getattr(self, name)]
         return plain_fields(self, ("labels", *empty))
 
@@ -265,16 +289,24 @@ def compare_runs(
     about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
     gains = (*context_gains(a), *context_gains(b))
     found = tuple(configuration_differences(a, b))
+    judge = stopped_early = ""
     robustness, provisional, steps = None, "", tuple[NextStep, ...]()
     if whole is not None and overall is not None:
         sign = verdict_sign(overall.low, overall.high)
         robustness = robustness_of(whole, sign)
-        provisional = provisional_reason(whole, names)
+        names_of_tasks = [sample.measure.task for sample in whole.samples]
+        judge = one_sided_judge((a, b), names_of_tasks, names)
+        provisional = " ".join(filter(None, [provisional_reason(whole, names), judge]))
+        if early := [task.task for task in tasks if task.stopped_early and task.task in names_of_tasks]:
+            stopped_early = (
+                f"Stopped early on {listed(early, 5)}: the interval and p of this mean do not allow for that."
+            )
+            for task in tasks:
+                interval = task.stopped_early.removeprefix(NOT_FOR_STOPPING).strip()
+                if interval and task.task in early[:MAX_VALID_INTERVALS]:
+                    stopped_early += f" On {task.task}: {interval}"
         if sign == 0 and not (same and same.equivalent):
-            steps = next_steps(
-                whole, (a, b), difference=overall.difference, standard_error=overall.standard_error, n=overall.n,
-                shown=f"{points(abs(overall.difference), True)} points", equivalent=equivalent,
-            )  # fmt: skip
+            steps = next_steps(whole, (a, b), _open_comparison(overall, same, bounded=True))
     return Comparison(
         a=a.id,
         b=b.id,
@@ -288,9 +320,11 @@ def compare_runs(
         groups=groups,
         robustness=robustness,
         provisional=provisional,
+        one_sided_judge=judge,
+        stopped_early=stopped_early,
         next_steps=steps,
         how_to_fill=how_to_fill((a, b)),
-        caveats=tuple(caveats([a, b], matrices)),
+        caveats=tuple(left_out_caveats([a, b])),
     )
 
 
@@ -299,41 +333,56 @@ def _steps_of_task(a: Run, b: Run, found: Matrix, task: TaskComparison) -> tuple
     paired, same = task.paired, task.equivalence
     if paired is None or paired.verdict != "no difference seen" or (same is not None and same.equivalent):
         return ()
-    size = points(abs(paired.difference), task.bounded)
-    return next_steps(
-        Average((found,)), (a, b), difference=paired.difference, standard_error=paired.standard_error, n=paired.n,
-        shown=f"{size} points" if task.bounded else size, equivalent=None if same is None else same.margin,
-    )  # fmt: skip
+    comparison = _open_comparison(paired, same, bounded=task.bounded)
+    return next_steps(Average((found,)), (a, b), replace(comparison, design=design_of(found, paired)))
 
 
-def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know before any verdict: answers that an older version left out, and judges that read one side only."""
+def _open_comparison(
+    comparison: PairedComparison | MacroDifference, equivalence: TaskEquivalence | None, *, bounded: bool
+) -> OpenComparison:
+    """What the next steps go by."""
+    margin = None if equivalence is None else equivalence.margin
+    unit = " points" if bounded else ""
+    return OpenComparison(
+        difference=comparison.difference,
+        standard_error=comparison.standard_error,
+        n=comparison.n,
+        visible=comparison.smallest_visible_difference,
+        shown=f"{points(abs(comparison.difference), bounded)}{unit}",
+        margin=margin,
+        margin_shown="" if margin is None else f"{100 * margin if bounded else margin:g}{unit}",
+        half_width_90=math.nan if equivalence is None else (equivalence.high - equivalence.low) / 2,
+    )
+
+
+def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
+    """What a reader must know before any verdict of answers that an older version left out."""
     for run in runs:
         if run.n_left_out:
             yield (
                 f"'{run.id}' was recorded by an earlier version, which left {counted(run.n_left_out, 'answer')} without a score; here "
                 f"they are missing. `evalwright score {run.name}` scores them from the record, without a request."
             )
+
+
+def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
+    """What a reader must know before any verdict: answers that an older version left out, and judges that read one side only."""
+    yield from left_out_caveats(runs)
     for one in found:
         having = [run for run in runs if any(task["name"] == one.measure.task for task in run.data["tasks"])]
-        sides = {run.id: _is_read_by_judge(run, one.measure) for run in having}
+        sides = {run.id: run.task(one.measure.task).n_judged > 0 for run in having}
         if len(set(sides.values())) < 2:
             continue
         judged = [name for name, is_judged in sides.items() if is_judged]
         alone = [run for run in having if not sides[run.id]]
         n_unsure = sum(run.task(one.measure.task).n_unsure for run in alone)
+        if not n_unsure:
+            continue
         yield (
             f"On '{one.measure.task}' a judge read the unsure answers of {listed(judged)}, but not those of "
             f"{listed([run.id for run in alone])} ({count(n_unsure)} unsure): part of a difference may be the judge's. Score all "
             f"alike: {listed([f'`evalwright score {run.name} --judge provider/name`' for run in alone])}."
         )
-
-
-def _is_read_by_judge(run: Run, measure: Measure) -> bool:
-    """Whether another scorer reads again what the rules of this one are unsure of."""
-    scorers = run.record(measure.task).get("scorers", ())
-    options = [scorer.get("options", {}) for scorer in scorers if scorer["name"] == measure.scorer]
-    return any("unsure" in one or "undecided" in one for one in options)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
@@ -465,6 +514,7 @@ def _compare(
 ) -> TaskComparison:
     measure = found.measure
     items = found.of_items
+    judge = one_sided_judge((a, b), [measure.task], names)
     higher, lower = items.values[0] > items.values[1], items.values[0] < items.values[1]
     paired = paired_of(found) if found.common().any() else None
     whole = Average((found,))
@@ -487,7 +537,9 @@ def _compare(
         warnings=tuple(_warnings(a, b, found, paired)),
         other_questions=other_questions(found),
         robustness=robustness_of(whole, verdict_sign(paired.low, paired.high)) if paired else None,
-        provisional=provisional_reason(whole, names) if paired else "",
+        provisional=" ".join(filter(None, [provisional_reason(whole, names) if paired else "", judge])),
+        one_sided_judge=judge,
+        stopped_early=_stopped_early(a, b, measure),
     )
 
 
@@ -516,16 +568,47 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
     return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
 
 
+def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
+    """What the interval of a task does not allow for where a run ended early, and the one that does; "" where neither did."""
+    stoppings = [run.data.get("stopping") or {} for run in (a, b)]
+    if not any(task_ended_early(stopping, measure.task) for stopping in stoppings):
+        return ""
+    names_of_a, names_of_b = ({run.label, run.model, run.data["model"].get("label")} for run in (a, b))
+    for decision in (decision for stopping in stoppings for decision in stopping.get("decisions", ())):
+        first, second = decision["a"], decision["b"]
+        of_pair = (first in names_of_a and second in names_of_b) or (
+            first in names_of_b and second in names_of_a
+        )
+        if decision["task"] != measure.task or not first or not of_pair:
+            continue
+        if decision["metric"] not in ("", measure.metric) or decision["low"] is None:
+            continue
+        higher, lower, low, high = first, second, decision["low"], decision["high"]
+        if (decision["value"] or 0.0) < 0:
+            higher, lower, low, high = lower, higher, -high, -low
+        unit = " points" if decision["bounded"] else ""
+        ends = f"{points(low, decision['bounded'])} to {points(high, decision['bounded'])}{unit}"
+        shown = "" if low > 0 else ", which includes 0: no difference is shown"
+        return (
+            f"{NOT_FOR_STOPPING} The valid interval is that of the rule '{decision['rule']}', on all {count(decision['n_total'])} "
+            f"{decision['unit']}: {higher} minus {lower} is {ends} ({100 * decision['level']:g}%){shown}."
+        )
+    return NOT_FOR_STOPPING
+
+
 def _counts(task: TaskResult) -> str:
-    """What a task has besides ordinary answers: "3 missing, 9 unsure, 40 cut before any answer"; "" where there is nothing."""
+    """What a task has besides ordinary answers: "3 missing answers, 9 unsure answers"; "" where there is nothing."""
     parts = []
     if task.n_missing:
-        parts.append(f"{counted(task.n_missing, 'missing answer')}")
+        parts.append(counted(task.n_missing, "missing answer"))
     if task.n_unsure:
-        parts.append(f"{counted(task.n_unsure, 'unsure reading')}")
-    if faults := faults_in_words([task]):
-        parts.append(faults)
-    return ", ".join(parts)
+        parts.append(counted(task.n_unsure, "unsure answer"))
+    n_faults = sum(model_faults([task]).values())
+    if n_faults:
+        more = "more " if task.n_missing else ""
+        replies = plural(n_faults, "reply that was", "replies that were")
+        parts.append(f"{count(n_faults)} {more}{replies} no answer ({faults_in_words([task])})")
+    return listed(parts)
 
 
 def _flips(

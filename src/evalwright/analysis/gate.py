@@ -32,7 +32,7 @@ from typing import Any, Literal, cast
 
 from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import other_questions
-from evalwright.analysis.robustness import provisional_reason
+from evalwright.analysis.robustness import one_sided_judge, provisional_reason
 from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
 from evalwright.analysis.words import counted, listed, plural, points
 from evalwright.core.deprecation import warn_old_name
@@ -338,7 +338,9 @@ def _difference(
     else:
         drop, rise = gap.high >= margin, gap.low <= -margin
     failed = {"drops": drop, "rises": rise}.get(rule.verb, drop or rise)
-    provisional = provisional_reason(whole, (runs[0].id, runs[1].id))
+    ids = runs[0].id, runs[1].id
+    judge = one_sided_judge(runs, [one.measure.task for one in whole.samples], ids)
+    provisional = " ".join(filter(None, [provisional_reason(whole, ids), judge]))
     verdict = _verdict(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed, verdict = True, NOT_FINAL
@@ -437,9 +439,7 @@ def _provisional_score(run: Run, task: str) -> str:
     share = result.n_missing / result.n_samples if result.n_samples else 0.0
     if share <= MAX_MISSING_SHARE:
         return ""
-    return (
-        f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%)."
-    )
+    return f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%, more than 5%)."
 
 
 def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:

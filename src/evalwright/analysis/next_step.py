@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from evalwright.analysis.robustness import deciding_moves, how_to_fill
+from evalwright.analysis.robustness import deciding_moves, direction_words, how_to_fill
 from evalwright.analysis.trees import Average
-from evalwright.analysis.words import count, counted, plural
+from evalwright.analysis.words import count, counted
 from evalwright.core.plain import Plain
+from evalwright.runs.measures import Matrix
 from evalwright.runs.reader import Run
-from evalwright.statistics import items_for_difference
+from evalwright.statistics import PairedComparison, items_for_difference
+from evalwright.statistics.designs import Design
+from evalwright.statistics.paired import paired_differences
 
 MAX_LABELS = 200
 """Answers that somebody might label for a single verdict."""
 
 MAX_TIMES_THE_ITEMS = 20
 """A difference that takes more than so many times the items that there are is better called small."""
+
+EQUIVALENCE_STRETCH = 1.779
+"""A 90% interval must be so many times narrower than the margin, (1.645 + 1.282) / 1.645, to lie inside it four times out of five."""
 
 StepKind = Literal["fill", "label", "items", "equivalence"]
 
@@ -33,87 +39,194 @@ class NextStep(Plain):
     sentence: str
 
 
-def next_steps(
-    whole: Average,
-    runs: tuple[Run, Run],
-    *,
-    difference: float,
-    standard_error: float | None,
-    n: int,
-    shown: str,
-    equivalent: float | None = None,
-) -> tuple[NextStep, ...]:
+@dataclass(frozen=True, slots=True)
+class OpenComparison:
+    """A comparison that shows no difference, on `n` items.
+
+    Args:
+        shown: the difference in words, such as "1.2 points".
+        design: what the comparison would be with more items, as `evalwright plan` takes it; None where that is not known.
+        visible: the smallest difference that it would have shown four times out of five.
+        margin: of a test of equivalence that was made, in words `margin_shown`; None for none.
+        half_width_90: half of the interval of that test.
+    """
+
+    difference: float
+    standard_error: float | None
+    n: int
+    visible: float
+    shown: str
+    design: Design | None = None
+    margin: float | None = None
+    margin_shown: str = ""
+    half_width_90: float = math.nan
+
+
+def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
+    """What the comparison of the first two runs would be with other items; None where nothing is known of that.
+
+    Args:
+        matrix: the scores of one task.
+        paired: the comparison of the matrix; its level and power are the design's.
+    """
+    if paired.n < 2 or math.isnan(paired.smallest_visible_difference) or matrix.scores is not None:
+        return None
+    part = matrix.part(matrix.common())
+    pairs = paired_differences(
+        part.values[0],
+        part.values[1],
+        clusters=part.clusters,
+        value_range=matrix.measure.value_range,
+    )
+    design = Design(pairs, len(part.keys), paired.level, paired.power)
+    return replace(
+        design,
+        unknown=paired.smallest_visible_difference - design.visible(design.asked),
+        wider=max(0.0, (paired.high - paired.low) / 2 - design.half_width(design.asked)),
+    )
+
+
+def next_steps(whole: Average, runs: tuple[Run, Run], comparison: OpenComparison) -> tuple[NextStep, ...]:
     """What could settle an open comparison, the cheapest first; items are always last.
 
     Args:
         whole: the items of both runs, of a task or of several.
-        difference, standard_error, n: of the comparison, on n items.
-        shown: the difference in words, such as "1.2 points".
-        equivalent: the margin of a test of equivalence that was made, None for none.
+        comparison: what was found on them.
     """
-    sign = 1 if difference >= 0 else -1
+    if comparison.margin is not None:
+        equivalence = _items_for_equivalence(whole, runs, comparison)
+        return () if equivalence is None else (equivalence,)
+
+    sign = 1 if comparison.difference >= 0 else -1
     steps = list[NextStep]()
-    if (gap := deciding_moves(whole, sign, "missing")) is not None and gap.fewest is not None:
+    n_missing = _missing_in_worst_case(whole)
+    gap = deciding_moves(whole, sign, "missing")
+    if n_missing:
+        steps.append(NextStep("fill", n_missing, None, how_to_fill(runs)))
+    elif gap is not None and gap.fewest is not None:
         steps.append(NextStep("fill", gap.n, None, how_to_fill(runs)))
+
     unsure = deciding_moves(whole, sign, "unsure")
     if unsure is not None and unsure.fewest is not None and unsure.n <= MAX_LABELS:
-        steps.append(NextStep("label", unsure.n, None, _label_sentence(unsure.n, unsure.fewest, runs)))
-    items = _more_items(runs, difference, standard_error, n, shown)
+        steps.append(NextStep("label", unsure.n, None, _label_sentence(unsure.n, unsure.fewest, runs, sign)))
+
+    items = None if n_missing else _items_for_difference(whole, runs, comparison)
     if items is not None:
         steps.append(items)
-    elif equivalent is None and not steps:
-        steps.append(
-            NextStep(
-                "equivalence",
-                0,
-                None,
-                f"To show a difference of {shown} would take far more items. If so small a difference does not matter, "
-                "test whether the two are the same: --equivalent MARGIN.",
-            )
+    elif not steps:
+        sentence = (
+            f"To show a difference of {comparison.shown} would take far more items. If so small a difference does not "
+            "matter, test whether the two are the same: --equivalent MARGIN."
         )
+        steps.append(NextStep("equivalence", 0, None, sentence))
     return tuple(steps)
 
 
-def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run]) -> str:
+def _missing_in_worst_case(whole: Average) -> int:
+    """Items that lack an answer, where the verdict is that of the worst case, which more items do not help."""
+    if whole.samples[0].missing_policy != "worst-case":
+        return 0
+    n_missing = 0
+    for sample in whole.samples:
+        items = sample.of_items
+        both_asked = items.asked[0] & items.asked[1]
+        n_missing += int((items.missing[:2].any(axis=0) & both_asked).sum())
+    return n_missing
+
+
+def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> str:
     names = " ".join(run.name for run in runs)
-    these = f"these {count(n)} answers" if n > 1 else "this answer"
+    these = f"these {count(n)} unsure answers" if n > 1 else "this unsure answer"
+    labels = [run.label for run in runs] if runs[0].label != runs[1].label else [run.id for run in runs]
+    higher, lower = labels if sign > 0 else reversed(labels)
+    misread = "was misread" if fewest == 1 else "were misread"
     return (
-        f"Label {these}, whose readings are unsure: a difference shows if {count(fewest)} of them "
-        f"{plural(fewest, 'was', 'were')} read wrong in one direction "
+        f"Label {these}: a difference shows if {count(fewest)} of them {misread}, "
+        f"{direction_words(high=lower, low=higher)} "
         f"(`evalwright runs samples RUN --unsure` lists them, `evalwright judge sample {names}` makes a table to fill in)."
     )
 
 
-def _more_items(
-    runs: Sequence[Run], difference: float, standard_error: float | None, n: int, shown: str
+def _items_for_difference(
+    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
     """The items that would show a difference of the size seen, four times out of five; None where that is out of reach."""
-    if not standard_error or not n or not math.isfinite(difference) or difference == 0:
+    difference = abs(comparison.difference)
+    if not comparison.n or not math.isfinite(difference) or difference == 0:
         return None
-    if standard_error / abs(difference) > math.sqrt(MAX_TIMES_THE_ITEMS) / 2.8:
+    needed = _needed_items(comparison, difference)
+    if needed is None:
         return None
-    needed = int(items_for_difference(difference, standard_error**2 * n))
-    more = needed - n
-    if more <= 0:
-        # The test is a little stricter than the formula where few items differ.
-        more = max(1, n // 10)
-    if more > MAX_TIMES_THE_ITEMS * n:
+    n_asked = comparison.n if comparison.design is None else comparison.design.asked
+    goal = f"a true difference of {comparison.shown} would then show four times out of five"
+    return _more_items(whole, runs, n_asked, needed, goal)
+
+
+def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
+    """Items with which a difference shows four times out of five, by the function that `evalwright plan` uses."""
+    if comparison.design is not None:
+        return comparison.design.items_for(difference)
+    if not comparison.standard_error:
         return None
-    more = _two_digits(more)
+    variance = comparison.standard_error**2 * comparison.n
+    if variance > comparison.n * MAX_TIMES_THE_ITEMS * difference**2:
+        return None
+    needed = int(items_for_difference(difference, variance))
+    if math.isfinite(comparison.visible):
+        # What the comparison would have shown on its items shrinks with their square root.
+        needed = max(needed, math.ceil(comparison.n * (comparison.visible / difference) ** 2))
+    return needed
+
+
+def _items_for_equivalence(
+    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+) -> NextStep | None:
+    """The items with which two models that are the same are shown to be, four times out of five."""
+    margin, half_width = comparison.margin, comparison.half_width_90
+    if margin is None or not math.isfinite(half_width) or not comparison.n:
+        return None
+    needed = math.ceil(comparison.n * (EQUIVALENCE_STRETCH * half_width / margin) ** 2)
+    goal = f"if the two are the same, equivalence within {comparison.margin_shown} would then show four times out of five"
+    return _more_items(whole, runs, comparison.n, needed, goal)
+
+
+def _more_items(
+    whole: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
+) -> NextStep | None:
+    """The step of asking items until there are `needed`; it says where there are not as many.
+
+    goal: what these items do, with "then" for when they are asked.
+    """
+    more = needed - n_asked
+    if more <= 0 or more > MAX_TIMES_THE_ITEMS * n_asked:
+        return None
+    n_available = _available_items(whole, runs)
+    if n_available is not None and needed > n_available:
+        sentence = f"Use a larger set of questions, of about {counted(needed, 'item')} (there are {count(n_available)}): {goal}."
+        return NextStep("items", more, None, sentence)
     cost = _price_of_items(runs, more)
     price = "" if cost is None else f", about {_dollars(cost)}"
-    return NextStep(
-        "items",
-        more,
-        cost,
-        f"Ask {counted(more, 'more item')} of both{price}: a true difference of {shown} would then show four times out of five.",
+    unknown = "" if n_available is not None else ", if there are as many"
+    sentence = (
+        f"Evaluate both on {counted(more, 'more item')} ({count(needed)} in all{unknown}){price}: {goal}."
     )
+    return NextStep("items", more, cost, sentence)
 
 
-def _two_digits(n: int) -> int:
-    """The number rounded up to two digits."""
-    scale = int(10 ** max(0, len(str(n)) - 2))
-    return -(-n // scale) * scale
+def _available_items(whole: Average, runs: Sequence[Run]) -> int | None:
+    """The items that the tasks have, the fewest of the runs; None where the records do not say it."""
+    totals = []
+    for run in runs:
+        configuration = run.data["configuration"]
+        if configuration.get("limit") is not None or "imported" in configuration:
+            return None
+        wanted = {part["task"]: part["of"] for part in (run.data.get("stopping") or {}).get("tasks", ())}
+        total = 0
+        for sample in whole.samples:
+            record = run.record(sample.measure.task)
+            total += max(record["n_samples"], wanted.get(record["name"], 0) // max(1, record.get("draws", 1)))
+        totals.append(total)
+    return min(totals)
 
 
 def _price_of_items(runs: Sequence[Run], n: int) -> float | None:

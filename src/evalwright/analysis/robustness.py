@@ -1,7 +1,7 @@
-"""How robust a verdict on two runs is, and whether it is provisional: what missing answers and unsure readings could change.
+"""How robust a verdict on two runs is, and whether it is provisional: what missing answers and unsure answers could change.
 
 The verdict comes from the items that both runs have a score for. Beside it stands how many of the missing answers would have to go against
-it before it falls, and how many of the unsure readings would have to be wrong in one direction (`statistics/tipping`). It is provisional where
+it before it falls, and how many of the unsure answers would have to be misread in one direction (`statistics/tipping`). It is provisional where
 more than 5% of either run's answers are missing, or the two runs lack answers to different degrees, which is no accident then.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalwright.analysis.trees import Average
-from evalwright.analysis.words import count, listed
+from evalwright.analysis.words import count, counted, listed
 from evalwright.core.outcomes import FILTERED
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, paired_of
@@ -41,7 +41,7 @@ class Robustness(Plain):
         n_unsure_a, n_unsure_b: readings of each with which a careful reader might argue.
         missing: how many of the items that lack an answer would have to go against the verdict; None without a verdict, without
             such items, or where the range of a score is not known.
-        unsure: how many of the unsure readings would have to be wrong in one direction; None likewise.
+        unsure: how many of the unsure answers would have to be misread in one direction; None likewise.
     """
 
     n_asked: int
@@ -67,7 +67,7 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
         asked = asked + int(both.sum())
         missing = missing + (items.missing[:2] & both).sum(axis=1)
         unsure = unsure + (items.unsure[:2] & both).sum(axis=1)
-    counted = Robustness(
+    counts = Robustness(
         n_asked=int(asked[0]),
         n_missing_a=int(missing[0]),
         n_missing_b=int(missing[1]),
@@ -75,15 +75,15 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
         n_unsure_b=int(unsure[1]),
     )
     if sign == 0 or not _is_bounded(whole):
-        return counted
+        return counts
     # With the policy "worst-case" the verdict holds whatever the missing answers are.
     worst = whole.samples[0].missing_policy == "worst-case"
     of_missing = None if worst else _tipping(whole, _moves(whole, sign, "missing"), sign)
-    return replace(counted, missing=of_missing, unsure=_tipping(whole, _moves(whole, sign, "unsure"), sign))
+    return replace(counts, missing=of_missing, unsure=_tipping(whole, _moves(whole, sign, "unsure"), sign))
 
 
 def deciding_moves(whole: Average, sign: int, what: str) -> TippingPoint | None:
-    """How many missing answers or unsure readings, all in favour of one run, would make a verdict where there is none.
+    """How many missing answers or unsure answers, all in favour of one run, would make a verdict where there is none.
 
     sign: 1 where they would favour the first run; what: "missing" or "unsure". None where there are none or their range is not known.
     """
@@ -111,7 +111,7 @@ def provisional_reason(whole: Average, names: tuple[str, str], rows: tuple[int, 
     if not lost:
         return ""
     high = [
-        f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are missing ({100 * shares[run]:.1f}%)"
+        f"{count(int(counts[run]))} of {count(n_asked)} answers of {names[run]} are missing ({100 * shares[run]:.1f}%, more than 5%)"
         for run in (0, 1)
         if shares[run] > MAX_MISSING_SHARE
     ]
@@ -123,6 +123,35 @@ def provisional_reason(whole: Average, names: tuple[str, str], rows: tuple[int, 
             "which differs by more than chance."
         )
     return ""
+
+
+def direction_words(*, high: str, low: str) -> str:
+    """In which direction unsure answers would have to be misread. high: whose scores are too high; low: whose are too low."""
+    return f"with {high} scored too high or {low} too low"
+
+
+def one_sided_judge(runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]) -> str:
+    """Why a verdict is provisional where a judge gave scores of one run only, and what to do; "" elsewhere.
+
+    Args:
+        tasks: that the verdict is about.
+        names: what the runs are called.
+    """
+    sentences = []
+    for judged, unjudged in ((0, 1), (1, 0)):
+        n_judged = n_unsure = 0
+        for task in tasks:
+            of_judged, of_unjudged = runs[judged].task(task), runs[unjudged].task(task)
+            if of_judged.n_judged and of_unjudged.n_unsure and not of_unjudged.n_judged:
+                n_judged += of_judged.n_judged
+                n_unsure += of_unjudged.n_unsure
+        if n_judged:
+            sentences.append(
+                f"A judge read {counted(n_judged, 'unsure answer')} of {names[judged]}, but none of the {count(n_unsure)} of "
+                f"{names[unjudged]}, so part of the difference may be the judge's; score both alike: "
+                f"`evalwright score {runs[unjudged].name} --judge provider/name`."
+            )
+    return " ".join(sentences)
 
 
 def missing_share(found: Matrix) -> F64:
@@ -147,7 +176,8 @@ def how_to_fill(runs: Sequence[Run]) -> str:
     if kinds and kinds <= {"scorer error"}:
         names = listed([f"`evalwright score {run.name}`" for run in lacking])
         return f"The scorer raised errors: fix it, then {names} fills the gap without a request."
-    return "Run the same command again to fill the gap: only what is missing is sent."
+    names = listed([f"'{run.name}'" for run in lacking])
+    return f"Repeat the `evalwright run` command that made {names} to fill the gap: only what is missing is sent."
 
 
 def _is_bounded(whole: Average) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from evalwright.analysis.comparison import Comparison, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.ranking import Pair
-from evalwright.analysis.robustness import Robustness
+from evalwright.analysis.robustness import Robustness, direction_words
 from evalwright.analysis.several import PairTable, SeveralComparison
 from evalwright.analysis.words import counted, listed, plural, points
 from evalwright.reports import numbers
@@ -28,22 +28,24 @@ def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
     tasks = tuple(_worded(task, *names) for task in found.tasks)
+    steps = found.next_steps or (tasks[0].next_steps if len(tasks) == 1 else ())
+    # A step that fills the gap says already how.
+    how_to_fill = "" if any(step.kind == "fill" for step in steps) else found.how_to_fill
     if found.overall is not None:
-        parts = _over_all_tasks(found, tasks)
+        parts = _over_all_tasks(found, tasks, how_to_fill)
     elif len(tasks) == 1:
-        parts = [tasks[0].sentence, *_standing(tasks[0], found.how_to_fill)]
+        parts = [tasks[0].sentence, *_standing(tasks[0], names, how_to_fill)]
     else:
         parts = _task_by_task(found, tasks)
     overall = found.overall_equivalence
     same = [overall] if overall else [task.equivalence for task in tasks]
     parts += [one.sentence for one in same if one]
-    steps = found.next_steps or (tasks[0].next_steps if len(tasks) == 1 else ())
     if steps:
         parts.append(f"Next: {' Or: '.join(step.sentence for step in steps)}")
     return replace(found, tasks=tasks, conclusion=" ".join(parts))
 
 
-def _over_all_tasks(found: Comparison, tasks: Sequence[TaskComparison]) -> list[str]:
+def _over_all_tasks(found: Comparison, tasks: Sequence[TaskComparison], how_to_fill: str) -> list[str]:
     """The mean over tasks, what it lacks, and on which tasks something else is to be said."""
     assert found.overall is not None
     names = found.labels
@@ -51,7 +53,7 @@ def _over_all_tasks(found: Comparison, tasks: Sequence[TaskComparison]) -> list[
     lacks = next((one.missing for one in found.groups if one.difference is found.overall), ())
     if lacks:
         parts.append(f"Not in this mean: {listed(lacks, 5)}.")
-    parts += _standing(found, found.how_to_fill)
+    parts += _standing(found, names, how_to_fill)
     parts += [f"On {task.task}, {task.other_questions}." for task in tasks if task.other_questions]
     parts += [f"{task.task}: {also}" for task in tasks if (also := _also(task, *names))]
     return parts
@@ -61,50 +63,75 @@ def _task_by_task(found: Comparison, tasks: Sequence[TaskComparison]) -> list[st
     parts = []
     for task in tasks:
         if not _untested(task.result):
-            parts += [f"{task.task}: {task.sentence}", *_standing(task, found.how_to_fill)]
+            parts += [f"{task.task}: {task.sentence}", *_standing(task, found.labels, found.how_to_fill)]
     if lost := [task.task for task in tasks if _untested(task.result)]:
         parts.append(f"Nothing can be said of {listed(lost, 5)}: the numbers have no interval.")
     return parts
 
 
-def _standing(verdict_on: Comparison | TaskComparison, how_to_fill: str) -> list[str]:
-    """Whether a verdict is provisional and what to do then, and how robust it is."""
-    parts = []
+def _standing(verdict_on: Comparison | TaskComparison, names: tuple[str, str], how_to_fill: str) -> list[str]:
+    """What a verdict does not allow for, whether it is provisional and what to do then, and how robust it is."""
+    result = verdict_on.overall if isinstance(verdict_on, Comparison) else verdict_on.result
+    if result is None or math.isnan(result.low):
+        return []
+    parts = [verdict_on.stopped_early] if verdict_on.stopped_early else []
+    robustness = verdict_on.robustness
     if verdict_on.provisional:
-        parts.append(f"Provisional: {verdict_on.provisional} {how_to_fill}".rstrip())
-    if verdict_on.robustness is not None and (robust := robustness_sentence(verdict_on.robustness)):
-        parts.append(robust)
-    return parts
+        of_missing = verdict_on.provisional.removesuffix(verdict_on.one_sided_judge).rstrip()
+        although = ""
+        if of_missing and robustness is not None and _holds_whatever_is_missing(robustness):
+            although = f", although it holds {_whatever_is_missing(robustness)}"
+            robustness = replace(robustness, missing=None)
+        reasons = [of_missing, how_to_fill if of_missing else "", verdict_on.one_sided_judge]
+        parts.append(f"Provisional{although}: {' '.join(filter(None, reasons))}")
+    if robustness is not None:
+        ordered = names if result.difference >= 0 else (names[1], names[0])
+        parts.append(robustness_sentence(robustness, *ordered))
+    return [part for part in parts if part]
 
 
-def robustness_sentence(robustness: Robustness) -> str:
-    """How much of a verdict rests on missing answers and unsure readings; "" without a verdict, or without any of them."""
+def _holds_whatever_is_missing(robustness: Robustness) -> bool:
+    return robustness.missing is not None and robustness.missing.fewest is None
+
+
+def _whatever_is_missing(robustness: Robustness) -> str:
+    assert robustness.missing is not None
+    return f"whatever the {robustness.missing.n:,} missing would have scored"
+
+
+def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
+    """How much of a verdict rests on missing and unsure answers; "" without a verdict, or without any of them.
+
+    Args:
+        robustness: of the verdict.
+        higher, lower: what the run with the higher score and the other one are called.
+    """
     holds, falls = list[str](), list[str]()
     if (missing := robustness.missing) is not None:
         if missing.fewest is None:
-            holds.append(f"whatever the {missing.n:,} missing would have scored")
+            holds.append(_whatever_is_missing(robustness))
         else:
             falls.append(f"{missing.fewest:,} of the {missing.n:,} missing would have to go against it")
     if (unsure := robustness.unsure) is not None:
-        readings = f"{unsure.n:,} unsure {plural(unsure.n, 'reading')}"
+        answers = f"{unsure.n:,} unsure {plural(unsure.n, 'answer')}"
         if unsure.fewest is None:
-            holds.append(f"even if the {readings} {plural(unsure.n, 'was', 'were all')} wrong")
+            holds.append(f"even if the {answers} {plural(unsure.n, 'was', 'were all')} misread")
         else:
-            falls.append(f"{unsure.fewest:,} of the {readings} would have to be wrong in one direction")
+            direction = direction_words(high=higher, low=lower)
+            falls.append(f"{unsure.fewest:,} of the {answers} would have to be misread, {direction}")
     parts = [f"It holds {listed(holds)}"] if holds else []
     parts += [f"{'to' if parts else 'To'} overturn it, {listed(falls)}"] if falls else []
     return f"{'; '.join(parts)}." if parts else ""
 
 
 def verdict(found: Comparison) -> str:
-    """One sentence: who is better by how much over all tasks, or on the only one; "" where nothing is said over several."""
+    """Who is better by how much over all tasks, or on the only one, and why it is provisional; "" where nothing is said over several."""
     if found.overall is not None:
-        text, provisional = _overall(found.overall, *found.labels), found.provisional
-    elif len(found.tasks) == 1:
-        text, provisional = _task(found.tasks[0], *found.labels), found.tasks[0].provisional
-    else:
-        return ""
-    return f"Provisional: {text}" if provisional else text
+        return " ".join([_overall(found.overall, *found.labels), *_standing(found, found.labels, "")])
+    if len(found.tasks) == 1:
+        task = found.tasks[0]
+        return " ".join([_task(task, *found.labels), *_standing(task, found.labels, "")])
+    return ""
 
 
 def _worded(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
@@ -134,7 +161,7 @@ def worded_several(found: SeveralComparison) -> SeveralComparison:
     """The comparison with its conclusion: over all tasks where there is a mean over them, else task by task."""
     tables = [found.overall] if found.overall else found.tasks
     parts = [_several(table, found.labels, found.baseline) for table in tables]
-    if any(pair.provisional for table in tables for pair in table.pairs):
+    if any(pair.provisional and pair.n_missing for table in tables for pair in table.pairs):
         parts.append(found.how_to_fill)
     return replace(found, conclusion=" ".join(filter(None, [*parts, *found.other_questions])))
 
@@ -159,10 +186,11 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
         return numbers.number(x * scale, "plain", decimals)
 
     word = f" {unit}" if unit else ""
-    details = _details(comparison, show)
     if comparison.verdict != "no difference seen":
-        side = "higher" if comparison.verdict == "better" else "lower"
-        return f"{name_a} scores {show(abs(comparison.difference))}{word} {side} than {name_b} ({details})."
+        higher, lower = (name_a, name_b) if comparison.difference > 0 else (name_b, name_a)
+        details = _details(comparison, _ends_of_higher(comparison), show)
+        return f"{higher} scores {show(abs(comparison.difference))}{word} higher than {lower} ({details})."
+    details = _details(comparison, (comparison.low, comparison.high), show)
     gap = f"{name_a} minus {name_b}: {show(comparison.difference)}{word}"
     if _untested(comparison):
         if comparison.missing_policy == "worst-case" and comparison.n_missing:
@@ -175,6 +203,11 @@ def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str =
     visible = comparison.smallest_visible_difference
     most = 1.0 if unit == "points" else math.inf
     return f"{seen}; {_undetected(visible, most, lambda x: f'{show(x)}{word}')}."
+
+
+def _ends_of_higher(found: Result) -> tuple[float, float]:
+    """The interval of the higher one minus the lower one."""
+    return (found.low, found.high) if found.difference > 0 else (-found.high, -found.low)
 
 
 def _undetected(visible: float, most: float, show: Callable[[float], str]) -> str:
@@ -212,13 +245,14 @@ def _untested(found: Result) -> bool:
     return math.isnan(found.low) and math.isnan(found.p_value)
 
 
-def _details(comparison: PairedComparison, show: Callable[[float], str]) -> str:
-    parts = [_interval_text(comparison, (comparison.low, comparison.high), show)]
+def _details(comparison: PairedComparison, ends: tuple[float, float], show: Callable[[float], str]) -> str:
+    parts = [_interval_text(comparison, ends, show)]
     if math.isfinite(comparison.p_value) and not _cases_disagree(comparison):
         parts.append(f"{comparison.test}, p {_p_text(comparison.p_value)}")
     clusters = comparison.n_clusters
     within = "" if clusters is None else f" in {counted(clusters, 'cluster')}"
-    parts.append(f"n = {comparison.n:,}{within}")
+    scored_in_both = " scored in both" if comparison.n_missing else ""
+    parts.append(f"n = {comparison.n:,}{scored_in_both}{within}")
     if comparison.n_missing:
         parts.append(f"{comparison.n_missing:,} missing")
     return ", ".join(parts)
@@ -247,12 +281,14 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
         return f"{scale * x + 0.0:.{decimals}f}"
 
     gap, n_missing = show(found.difference), found.n_missing_a + found.n_missing_b
-    details = _interval_text(found, (found.low, found.high), show)
+    significant = found.p_value < 1 - found.level and found.low * found.high > 0
+    ends = _ends_of_higher(found) if significant else (found.low, found.high)
+    details = _interval_text(found, ends, show)
     details += "" if _cases_disagree(found) else f", {found.test}, p {_p_text(found.p_value)}"
     details += f", {basis}{f', {n_missing:,} missing' if n_missing else ''}"
-    if found.p_value < 1 - found.level and found.low * found.high > 0:
-        side = "higher" if found.difference > 0 else "lower"
-        return f"{name_a} scores {gap.removeprefix('-')} {unit} {side} than {name_b}, unpaired ({details})."
+    if significant:
+        higher, lower = (name_a, name_b) if found.difference > 0 else (name_b, name_a)
+        return f"{higher} scores {gap.removeprefix('-')} {unit} higher than {lower}, unpaired ({details})."
     return f"No significant difference between {name_a} and {name_b} was found, unpaired ({gap} {unit}; {details})."
 
 
@@ -294,7 +330,8 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
     mean = f"{overall.n_tasks} tasks as a sample" if sample else f"these {overall.n_tasks} tasks"
     parts = [_interval_text(overall, ends, lambda x: f"{100 * x:.1f}")]
     parts += [f"mean of {mean}"] if overall.n_tasks > 1 else []
-    parts += [counted(overall.n, "item")]
+    scored_in_both = " scored in both" if overall.n_missing else ""
+    parts += [f"{counted(overall.n, 'item')}{scored_in_both}"]
     parts += [f"{overall.n_missing:,} missing"] if overall.n_missing else []
     basis = ", ".join(parts)
     if significant:

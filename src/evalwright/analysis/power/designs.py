@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.comparison import read_matrices
+from evalwright.analysis.next_step import design_of
 from evalwright.analysis.power.forecasts import Amount, DesignForecast, DrawsForecast, PartsForecast
 from evalwright.analysis.power.opening import MeasuredRun
 from evalwright.analysis.power.settings import Aim
@@ -30,7 +31,6 @@ from evalwright.runs.measurements import Measured
 from evalwright.runs.measures import Matrix, paired_of
 from evalwright.statistics import PairedComparison
 from evalwright.statistics.designs import Design, variance_parts
-from evalwright.statistics.paired import paired_differences
 from evalwright.statistics.power import Limits, best_draws, smallest_visible_difference
 from evalwright.statistics.units import variance_components
 
@@ -88,21 +88,18 @@ def _pair(
         return None
     made = paired_of(matrix, level=aim.level, power=aim.power)
     part = matrix.part(matrix.common())
-    values, ids, asked = part.values, part.clusters, len(part.keys)
-    pairs = paired_differences(values[0], values[1], clusters=ids, value_range=matrix.measure.value_range)
-    seen = made.smallest_visible_difference
-    if made.n < 2 or math.isnan(seen) or matrix.scores is not None:
+    values, ids = part.values, part.clusters
+    plain = design_of(matrix, made)
+    if plain is None:
         return None
-    plain = Design(pairs, asked, aim.level, aim.power)
     one, other, codes = _scores(task, a, b, sources)
     design = replace(
         plain,
         parts=variance_parts(one, other, clusters=codes, level=aim.level),
-        unknown=seen - plain.visible(asked),
-        wider=max(0.0, (made.high - made.low) / 2 - plain.half_width(asked)),
         clusters=more_clustered(values[0] - values[1], ids, clusters),
     )
-    return MeasuredPair(f"{a.run.label} and {b.run.label}", matrix, made, design)
+    names = (a.run.label, b.run.label) if a.run.label != b.run.label else (a.run.id, b.run.id)
+    return MeasuredPair(f"{names[0]} and {names[1]}", matrix, made, design)
 
 
 def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
@@ -134,7 +131,10 @@ def _scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
     """Scores (items, prompts, draws) of both models on the prompts and items that both have, and clusters of the items."""
-    ours, theirs = _variants(task, a, sources), _variants(task, b, sources)
+    if a.run.label == b.run.label:  # the prompt, or a setting, is what is compared, and no noise
+        ours, theirs = ({"": run.tasks[task]} for run in (a, b))
+    else:
+        ours, theirs = _variants(task, a, sources), _variants(task, b, sources)
     keys = [key for key in ours if key in theirs] or [next(iter(ours))]
     mine = [ours[key] for key in keys]
     others = [theirs[key] for key in keys] if keys[0] in theirs else [next(iter(theirs.values()))]
