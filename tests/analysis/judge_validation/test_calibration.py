@@ -103,7 +103,7 @@ def test_what_is_missing_and_what_is_unsure_are_counted_apart_and_full_labels_le
     rows = [{"id": f"item-{i}", "input": f"item-{i}", "target": "7"} for i in range(len(replies))]
     task = task_from_definition({"task": "asked", "dataset": {"rows": rows}, "scorers": ["numeric"]})
     (run,) = evaluate(task, model, name="run")
-    _, sheet = drawn(run, 40)
+    _, sheet = drawn(run, 43)
     found = calibrate_judge(run, [labelled(sheet, lambda row: "1" if row["answer"] == "7" else "0")])
     own = found.as_dict()["judge"]
     assert (own["n"], own["n_missing"], own["n_unsure"]) == (43, 2, 3)

@@ -27,7 +27,7 @@ MOST_SLICE_ROWS = 3000
 LEAST_SLICES = 5
 
 PROVISIONAL_MARK = " *"
-"""Beside a model of which more than 5% of the answers are missing; a note says so."""
+"""Behind the rank of a model of which more than 5% of the answers are missing; a note says so."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -151,7 +151,7 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
             (
                 _rank(row, total),
                 doc.Cell(
-                    f"{labels[i]}{PROVISIONAL_MARK if row.provisional else ''}",
+                    labels[i],
                     "strong",
                     name=True,
                     link=link,
@@ -218,7 +218,8 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
         return doc.Cell(numbers.NOTHING)
     best, worst = row.ranks
     stretch = ((best - 1) / total, (worst - best + 1) / total) if total > 1 else None
-    return doc.Cell(numbers.ranks(row.ranks), sort=best + worst / 10000, stretch=stretch)
+    mark = PROVISIONAL_MARK if row.provisional else ""
+    return doc.Cell(f"{numbers.ranks(row.ranks)}{mark}", sort=best + worst / 10000, stretch=stretch)
 
 
 def _has_ties(board: Board) -> bool:
