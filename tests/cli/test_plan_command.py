@@ -73,7 +73,7 @@ def test_failures_of_the_pilot_are_exit_code_1() -> None:
             "plan", "questions.yaml", "--model", "openai/m", "-M", f"base_url={server.url}", "--pilot", "6"
         )
     assert done.code == 1
-    assert "1 sample of the pilot failed" in done.err
+    assert "1 answer of the pilot is missing" in done.err
 
 
 def test_from_stored_runs() -> None:

@@ -15,7 +15,7 @@ from evalwright.reports.text import inert
 from evalwright.tasks.files import failing_as
 
 LOGGING = together(
-    flag("--verbose", "Also show retries, failures and what libraries say."),
+    flag("--verbose", "Also show retries, failed requests and what libraries say."),
     option("--log-file", "FILE", "Also append what happens, with times, to a file."),
 )
 

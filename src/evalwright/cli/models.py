@@ -148,7 +148,7 @@ def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> i
     else:
         echo(f"Differences are {drift.a} minus {drift.b}.")
     for task in drift.tasks if not as_json else ():
-        echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_missing} failed")
+        echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_missing} missing")
         if task.n_generated:
             echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
         if (tokens := task.tokens) is not None:
@@ -158,11 +158,7 @@ def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> i
             echo(f"  tokens     log-probability {tokens.mean:+.2g} on average (90% interval {tokens.low:+.2g} to {tokens.high:+.2g}), "
                  f"at most {tokens.largest:.2g}, in {tokens.n} texts{split}")  # fmt: skip
         if (scores := task.scores) is not None:
-            once = (
-                f"; {scores.n_missing} failed or undecided, whatever they would score"
-                if scores.n_missing
-                else ""
-            )
+            once = f"; {scores.n_missing} missing, whatever they would score" if scores.n_missing else ""
             echo(f"  scores     {100 * scores.difference:+.2f} points (90% interval {100 * scores.low:+.2f} to "
                  f"{100 * scores.high:+.2f}), of {scores.n} scored by both{once}")  # fmt: skip
     if not as_json:

@@ -198,7 +198,7 @@ ON = together(
 JUDGES = several(
     "--judge judges",
     "M",
-    "A judge, provider/name: it scores by --rubric, or reads again what the rules of tasks are unsure of.",
+    "A judge, provider/name: it scores by --rubric, or reads the unsure answers of tasks whose rules score.",
 )
 RUBRIC = several(
     "--rubric rubric",

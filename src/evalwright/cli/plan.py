@@ -64,5 +64,5 @@ def plan(**given: Any) -> int:
         )
     print_result(given["as_json"], forecast.as_dict(), plan_document(forecast))
     failed = forecast.pilot_failed
-    what = f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements."
+    what = f"{failed} {'answer' if failed == 1 else 'answers'} of the pilot {'is' if failed == 1 else 'are'} missing, and not part of the measurements."
     return conclude(f"{what} Run the same command again to send only these requests." if failed else "")

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 def run(**given: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
 
-    Responses are cached: to resume after an interruption, or to retry only what failed, run the same command again.
+    Responses are cached: to resume after an interruption, or to request only what is missing, run the same command again.
     """
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
     from evalwright.evaluation.configuration_file import configuration_from

@@ -62,7 +62,7 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @flag("--analysis", "Show what right and wrong answers have in common instead.")
 @AS_JSON
 def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, **_: Any) -> None:
-    """Show one RUN: scores with intervals, failures and cost; or an analysis of its answers."""
+    """Show one RUN: scores with intervals, missing and unsure answers, and cost; or an analysis of its answers."""
     from evalwright.reports.documents.run import run_document
     from evalwright.reports.documents.summary import run_summary
 
@@ -93,7 +93,7 @@ def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, *
 )
 @flag("--missing", "Only samples whose answer or score is missing, through no fault of the model.")
 @click.option("--failed", is_flag=True, hidden=True)
-@flag("--unsure", "Only samples with a score that a careful reader might argue with.")
+@flag("--unsure", "Only unsure answers: those that a careful reader might score otherwise.")
 @option(
     "--flipped-against", "RUN", "Only samples that this run scored differently, those it did better first."
 )
@@ -212,7 +212,7 @@ def index(runs_folder: str, check: bool) -> int:
 @several("--task-root", "DIR", "Where another framework's tasks are now, in place of the recorded folder.")
 @AS_JSON
 def check(names: tuple[str, ...], runs_folder: str, task_root: tuple[str, ...], as_json: bool) -> int:
-    """Check that runs are whole: damage, missing samples and tasks, failures, tasks that have changed. FOLDER: of runs, or another program's."""
+    """Check that runs are whole: damage, missing samples, answers and tasks, tasks that have changed. FOLDER: of runs, or another program's."""
     from evalwright.analysis.run_checks import check_run, runs_in
     from evalwright.reports.documents.registry import checks_document
 
