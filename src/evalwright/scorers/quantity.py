@@ -25,6 +25,16 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 
 _CONCLUDES = pattern("concludes")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
+_REASON = re.compile(r"(?:[,;(]\s*|\s)(?:since|because|as in|weil|denn|da|car|parce que|porque|perch[eé])\s", re.IGNORECASE)
+"""What begins the working behind a conclusion."""
+_CHANGE = re.compile(
+    r"\b(?:cut|cuts|reduced|reduces|lowered|dropped|drops|fell|falls|rose|rises|grew|grows|increased|increases|decreased|decreases"
+    r"|went|goes|changed|changes|shrank|shrinks|raised|raises|expanded|expands|declined|declines|brought|brings|bringing"
+    r"|cutting|reducing|raising|lowering|dropping|falling|rising)\b[^.;\d]{0,60}\bfrom\s$",
+    re.IGNORECASE,
+)
+"""What before a number and "to" another says that the number was the old one: "fell from 9 to 8"."""
+_TO = re.compile(r"\s?to\s(?:just |only )?", re.IGNORECASE)
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
@@ -169,8 +179,10 @@ class Numbers:
         self.goals, self.tolerance, self.question, self.language = goals, tolerance, asked, language
         self.cues = cues(language)
         self.year = any(goal.year for goal in goals)
-        self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
-        self.rough = self.rough or any(ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals)
+        self.is_asked_roughly = ABOUT.search(question.rstrip(" ?")) is not None or any(
+            ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals
+        )
+        self.rough = self.is_asked_roughly or len({goal.value for goal in goals}) > 1
         self.asked = {value for one in find_numbers(asked, language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(asked).tokens)
         long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
@@ -350,13 +362,8 @@ class Numbers:
             return "right"
         figures = len(value.normalize().as_tuple().digits)
         rounded = _rounded(wanted, figures) == value
-        if (
-            rounded
-            and off <= _LITTLE
-            and one.about
-            and (figures >= 3 or off <= _LITTLE / 10 or (self.rough and figures == 2))
-        ):
-            return "right"
+        if rounded and off <= _LITTLE and self.is_asked_roughly and figures >= 2:
+            return "right"  # never for an "about" in the reply: a hedge must not raise a score
         if not whole and figures > goal.figures and _rounded(value, goal.figures) == wanted:
             return "right" if goal.figures >= 4 else "unsure"
         if (
