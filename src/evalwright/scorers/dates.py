@@ -244,6 +244,9 @@ _BC_BEFORE = re.compile(r"(?:公元前|紀元前|기원전)\s?$")
 _OTHER_CALENDAR = re.compile(r"単紀|단기|हिजरी|विक्रम|هـ|\bA\.?H\b")
 """Years that count from elsewhere."""
 AROUND_CHARS = 24
+MAX_SHORT_PAST_CHARS = 6
+_RELATIVE = re.compile(r",\s(?:which|who|whose|that|having|where)\s[^,;.]*$", re.IGNORECASE)
+"""A clause that only tells more of what the sentence is about: "the war, which began in 1939, ended in 1945"."""
 
 
 def judge_date(said: Said, targets: Sequence[Date], question: str, language: str) -> Verdict:
@@ -295,7 +298,12 @@ def _is_alternative(text: str, date: Found, dates: Sequence[Found], language: st
 
 
 def _stem(token: str) -> str:
-    """A word as it is compared with the question's: its first letters, or the consonants of a short one ("sank", "sink")."""
+    """A word as it is compared with the question's: its first letters, or the consonants of a short one ("sank", "sink").
+
+    A short past tense is its verb: "ended" is "end".
+    """
+    if token.isascii() and len(token) <= MAX_SHORT_PAST_CHARS and token.endswith("ed"):
+        token = token[:-1] if token.endswith("eed") else token[:-2]
     return re.sub("[aeiou]", "", token) if token.isascii() and len(token) <= 5 else token[:4]
 
 
@@ -333,7 +341,11 @@ def _answering(
         is_alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
     if is_alone[0] and not _CLAUSE.search(text, 0, dates[0].start):
         return dates[0], True
-    best = max(range(len(dates)), key=lambda place: (len(shared[place]), -place))
+    is_main = [
+        not (_RELATIVE.search(text, 0, date.start) and text[date.end : date.end + 1] == ",")
+        for date in dates
+    ]
+    best = max(range(len(dates)), key=lambda place: (len(shared[place]), is_main[place], -place))
     others = [words for place, words in enumerate(shared) if place != best]
     return dates[best], all(words < shared[best] for words in others)
 
