@@ -364,8 +364,28 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
             and len(numbers) <= 2
         ):
             return correct("the target date in words")
-    doubt = "perhaps a date in words or a range" if numbers or named or language != "en" else ""
-    return unreadable("no date that can be read", doubt)
+    return unreadable("no date that can be read", _doubt_of_words(text, targets, named, language))
+
+
+def _doubt_of_words(
+    text: str, targets: Sequence[Date], named: set[int], language: str
+) -> str:
+    """Why a reply without a date that can be read might still give one; "" where nothing in it can be a target's part."""
+    numbers = find_numbers(text, language)
+    whole = [number for number in numbers if number.value == int(number.value)]
+    centuries = {(target.year - 1) // 100 + 1 for target in targets if target.year}
+    if any(number.ordinal and number.value in centuries for number in whole):
+        return "the century of the target, not its date"
+    if named:
+        is_month = any(target.month in named for target in targets)
+        return "the month of the target, and no day or year that can be read" if is_month else ""
+    in_digits = [number for number in whole if not number.word]
+    days = {target.day for target in targets if target.day}
+    if any(number.value in days and not number.bound for number in in_digits):
+        return "the day of the target, and no month or year that can be read"
+    if any(number.word for number in whole) or (language != "en" and not in_digits):
+        return "perhaps a date in words that are not read"
+    return ""
 
 
 def asks_for_date(question: str, language: str) -> bool:
