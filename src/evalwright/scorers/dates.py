@@ -376,6 +376,8 @@ def _doubt_of_words(
     centuries = {(target.year - 1) // 100 + 1 for target in targets if target.year}
     if any(number.ordinal and number.value in centuries for number in whole):
         return "the century of the target, not its date"
+    if any(target.parts == len(target) and f"{target.year}{target.month:02}{target.day:02}" in text for target in targets):
+        return "the target's digits without anything between them"
     if named:
         is_month = any(target.month in named for target in targets)
         return "the month of the target, and no day or year that can be read" if is_month else ""
