@@ -224,7 +224,9 @@ class _Reader:
         top = max(weights)
         if top <= LAST and len(left) == 1 and self.count > 2:
             return Choice(
-                left.pop(), "the only option that the answer does not mention", "no option is named as the answer"
+                left.pop(),
+                "the only option that the answer does not mention",
+                "no option is named as the answer",
             )
         heaviest = [item for item, weight in zip(free, weights, strict=True) if weight == top]
         if top == ECHOING:

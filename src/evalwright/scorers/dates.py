@@ -342,8 +342,7 @@ def _answering(
     if is_alone[0] and not _CLAUSE.search(text, 0, dates[0].start):
         return dates[0], True
     is_main = [
-        not (_RELATIVE.search(text, 0, date.start) and text[date.end : date.end + 1] == ",")
-        for date in dates
+        not (_RELATIVE.search(text, 0, date.start) and text[date.end : date.end + 1] == ",") for date in dates
     ]
     best = max(range(len(dates)), key=lambda place: (len(shared[place]), is_main[place], -place))
     others = [words for place, words in enumerate(shared) if place != best]
@@ -367,16 +366,17 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
     return unreadable("no date that can be read", _doubt_of_words(text, targets, named, language))
 
 
-def _doubt_of_words(
-    text: str, targets: Sequence[Date], named: set[int], language: str
-) -> str:
+def _doubt_of_words(text: str, targets: Sequence[Date], named: set[int], language: str) -> str:
     """Why a reply without a date that can be read might still give one; "" where nothing in it can be a target's part."""
     numbers = find_numbers(text, language)
     whole = [number for number in numbers if number.value == int(number.value)]
     centuries = {(target.year - 1) // 100 + 1 for target in targets if target.year}
     if any(number.ordinal and number.value in centuries for number in whole):
         return "the century of the target, not its date"
-    if any(target.parts == len(target) and f"{target.year}{target.month:02}{target.day:02}" in text for target in targets):
+    if any(
+        target.parts == len(target) and f"{target.year}{target.month:02}{target.day:02}" in text
+        for target in targets
+    ):
         return "the target's digits without anything between them"
     if named:
         is_month = any(target.month in named for target in targets)

@@ -459,7 +459,9 @@ def _likeness(content: Sequence[str], target: Target) -> str:
             is_noun_like = target.text.islower() and token.isalpha() and min(len(token), len(word)) >= 4
             is_variant = is_noun_like and SequenceMatcher(None, token, word).ratio() >= MIN_LIKE_NOUN
             if is_variant or _resembles(token, word):
-                how = "is a word of the target" if token == word else f"may be a form or a spelling of '{word}'"
+                how = (
+                    "is a word of the target" if token == word else f"may be a form or a spelling of '{word}'"
+                )
                 return f"'{token}' {how}"
     if SequenceMatcher(None, "".join(content)[:60], joined[:60]).ratio() >= MIN_LIKE_PHRASE:
         return f"'{shown}' is spelt nearly as '{target.text}'"

@@ -357,7 +357,9 @@ class Names:
         says_more = is_in_brackets and bool(self._content(tokens[clause : mention.start]))
         answers = (
             says_more  # "Sydney (the parliament sits in Canberra)"
-            or self._takes_up(earlier) or (is_cased and self._shared(earlier)) or self._opening(reading.text)
+            or self._takes_up(earlier)
+            or (is_cased and self._shared(earlier))
+            or self._opening(reading.text)
         )
         if not others or not answers:
             return False

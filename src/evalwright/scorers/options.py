@@ -167,7 +167,12 @@ class Options:
             before = text[text.rfind("\n", 0, start) + 1 : start][-40:]
             noun = _BEFORE.search(before) or _CLAIMED.search(before)
             is_named = noun is not None and not _NO_NOUN.match(noun.group())
-            if 1 <= number <= self.count and number == int(number) and is_named and _NUMBER_ENDS.match(text, end):
+            if (
+                1 <= number <= self.count
+                and number == int(number)
+                and is_named
+                and _NUMBER_ENDS.match(text, end)
+            ):
                 pieces += [text[place:start], str(int(number))]
                 place = end
         return "".join([*pieces, text[place:]]) if pieces else text

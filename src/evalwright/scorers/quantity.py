@@ -26,10 +26,14 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 
 _CONCLUDES = pattern("concludes")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
-_REASON = re.compile(r"(?:[,;(]\s*|\s)(?:since|because|as in|weil|denn|da|car|parce que|porque|perch[eé])\s", re.IGNORECASE)
+_REASON = re.compile(
+    r"(?:[,;(]\s*|\s)(?:since|because|as in|weil|denn|da|car|parce que|porque|perch[eé])\s", re.IGNORECASE
+)
 """What begins the working behind a conclusion."""
 _SENTENCE_END = re.compile(r"[.!?]\s+\S|\n")
-_CONCLUDING_WORD = re.compile(r"\b(?:so|therefore|thus|hence|giving|making|gives|makes|total)\b|→|=>|⇒", re.IGNORECASE)
+_CONCLUDING_WORD = re.compile(
+    r"\b(?:so|therefore|thus|hence|giving|making|gives|makes|total)\b|→|=>|⇒", re.IGNORECASE
+)
 _CHANGE = re.compile(
     r"\b(?:cut|cuts|reduced|reduces|lowered|dropped|drops|fell|falls|rose|rises|grew|grows|increased|increases|decreased|decreases"
     r"|went|goes|changed|changes|shrank|shrinks|raised|raises|expanded|expands|declined|declines|brought|brings|bringing"
@@ -242,7 +246,9 @@ class Numbers:
         reason = _REASON.search(text)
         if reason is None or not _SUM.search(text, reason.end()):
             return text
-        is_last = _SENTENCE_END.search(text, reason.end()) is None and not _CONCLUDING_WORD.search(text, reason.end())
+        is_last = _SENTENCE_END.search(text, reason.end()) is None and not _CONCLUDING_WORD.search(
+            text, reason.end()
+        )
         before = text[: reason.start()]
         return before if is_last and self._answers(before) else text
 
