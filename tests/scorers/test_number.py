@@ -160,7 +160,11 @@ def test_what_does_not_convert() -> None:
         ("206", "Some say 206, but there are 213.", {}, INCORRECT),
         ("37468000", "Tokyo, 37,468,000", {}, CORRECT),
         ("384400", "384.400 km", {"language": "de", "unit": "km"}, CORRECT),
-        ("384400", "about 384 thousand km", {"unit": "km"}, CORRECT),
+        ("384400", "about 384 thousand km", {"unit": "km"}, UNSURE_INCORRECT),
+        ("384400", "384 thousand km", {"unit": "km"}, UNSURE_INCORRECT),
+        ("8849", "About 8850", {}, UNSURE_INCORRECT),
+        ("8849", "8850", {}, UNSURE_INCORRECT),
+        ("about 8850", "8850", {}, CORRECT),
         ("10", "10 metros cuadrados", {"unit": "m²"}, CORRECT),
     ],
 )

@@ -75,7 +75,8 @@ class _Reader:
 
     def choice(self, text: str) -> Choice:
         """The option that a reply chooses, and how it was found."""
-        located = said(self._own_reply(text), self.question, self._holds)
+        own_reply = self.letters.with_digits(self._own_reply(text))
+        located = said(own_reply, self.question, self._holds)
         bare = located.text.strip(" .()\"'*。")
         if not any(map(str.isalnum, bare)):
             return Choice(NOT_EXTRACTED, EMPTY)

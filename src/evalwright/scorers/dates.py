@@ -244,6 +244,9 @@ _BC_BEFORE = re.compile(r"(?:公元前|紀元前|기원전)\s?$")
 _OTHER_CALENDAR = re.compile(r"単紀|단기|हिजरी|विक्रम|هـ|\bA\.?H\b")
 """Years that count from elsewhere."""
 AROUND_CHARS = 24
+MAX_SHORT_PAST_CHARS = 6
+_RELATIVE = re.compile(r",\s(?:which|who|whose|that|having|where)\s[^,;.]*$", re.IGNORECASE)
+"""A clause that only tells more of what the sentence is about: "the war, which began in 1939, ended in 1945"."""
 
 
 def judge_date(said: Said, targets: Sequence[Date], question: str, language: str) -> Verdict:
@@ -295,7 +298,12 @@ def _is_alternative(text: str, date: Found, dates: Sequence[Found], language: st
 
 
 def _stem(token: str) -> str:
-    """A word as it is compared with the question's: its first letters, or the consonants of a short one ("sank", "sink")."""
+    """A word as it is compared with the question's: its first letters, or the consonants of a short one ("sank", "sink").
+
+    A short past tense is its verb: "ended" is "end".
+    """
+    if token.isascii() and len(token) <= MAX_SHORT_PAST_CHARS and token.endswith("ed"):
+        token = token[:-1] if token.endswith("eed") else token[:-2]
     return re.sub("[aeiou]", "", token) if token.isascii() and len(token) <= 5 else token[:4]
 
 
@@ -333,7 +341,10 @@ def _answering(
         is_alone.append(all(not token.isalpha() or token in FUNCTION for token in tokens))
     if is_alone[0] and not _CLAUSE.search(text, 0, dates[0].start):
         return dates[0], True
-    best = max(range(len(dates)), key=lambda place: (len(shared[place]), -place))
+    is_main = [
+        not (_RELATIVE.search(text, 0, date.start) and text[date.end : date.end + 1] == ",") for date in dates
+    ]
+    best = max(range(len(dates)), key=lambda place: (len(shared[place]), is_main[place], -place))
     others = [words for place, words in enumerate(shared) if place != best]
     return dates[best], all(words < shared[best] for words in others)
 
@@ -352,8 +363,31 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
             and len(numbers) <= 2
         ):
             return correct("the target date in words")
-    doubt = "perhaps a date in words or a range" if numbers or named or language != "en" else ""
-    return unreadable("no date that can be read", doubt)
+    return unreadable("no date that can be read", _doubt_of_words(text, targets, named, language))
+
+
+def _doubt_of_words(text: str, targets: Sequence[Date], named: set[int], language: str) -> str:
+    """Why a reply without a date that can be read might still give one; "" where nothing in it can be a target's part."""
+    numbers = find_numbers(text, language)
+    whole = [number for number in numbers if number.value == int(number.value)]
+    centuries = {(target.year - 1) // 100 + 1 for target in targets if target.year}
+    if any(number.ordinal and number.value in centuries for number in whole):
+        return "the century of the target, not its date"
+    if any(
+        target.parts == len(target) and f"{target.year}{target.month:02}{target.day:02}" in text
+        for target in targets
+    ):
+        return "the target's digits without anything between them"
+    if named:
+        is_month = any(target.month in named for target in targets)
+        return "the month of the target, and no day or year that can be read" if is_month else ""
+    in_digits = [number for number in whole if not number.word]
+    days = {target.day for target in targets if target.day}
+    if any(number.value in days and not number.bound for number in in_digits):
+        return "the day of the target, and no month or year that can be read"
+    if any(number.word for number in whole) or (language != "en" and not in_digits):
+        return "perhaps a date in words that are not read"
+    return ""
 
 
 def asks_for_date(question: str, language: str) -> bool:

@@ -23,10 +23,11 @@ from evalwright.scorers.match import (
     Target,
     aligned,
     differs_in_digits,
-    is_near,
+    likeness,
     mentions,
     read,
     same_given,
+    same_word,
     script_of,
     text_behind,
     text_between,
@@ -43,6 +44,8 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, shortened, u
 MAX_SENTENCES = 12
 MAX_BARE_WORDS = 6
 MAX_ARTICLES = 8
+MAX_LIKE_WORDS = 4
+"""Words of a reply up to which it may be a target in another spelling or form."""
 BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
 """Scripts without spaces, and how many characters a bare name has at most."""
 ASIDE_REACH_WORDS = 4
@@ -64,6 +67,10 @@ _USED_TO_BE = re.compile(
 _NAMELY = re.compile(
     r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то есть|yaitu|yakni|tức)\b|即|つまり|즉"
 )
+_OTHER_NAME = re.compile(
+    r"\b(?:now|known|called|named|aka|a\.k\.a|alias|pen name|real name|nicknamed?|n[ée]e|born|also|or|also spelled|short for|stands? for|meaning|auch|genannt|dit|llamad[oa])\b",
+    re.IGNORECASE,
+)
 _CONNECTIVE = re.compile(
     "(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
 )
@@ -75,6 +82,17 @@ _DEPENDS = re.compile(
 )
 _ASIDE_BEHIND = re.compile(pattern("aside_behind"))
 NAMESAKES = tuple(labels("namesake").split("|"))
+
+
+def _has_all_words(given: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether words hold all that are wanted, written together or apart, as an initial or with a slip."""
+    ends = range(len(given) + 1)
+    runs = {"".join(given[start:end]) for end in ends for start in range(end)}
+    return all(
+        word in runs
+        or any(same_word(token, word) or word == token[:1] or token == word[:1] for token in given)
+        for word in wanted
+    )
 
 
 class Kind(Enum):
@@ -222,7 +240,7 @@ class Names:
             return correct(f"{shown} is a part of the target", "a part of a name")
         if all(differs_in_digits(reading.tokens, target.tokens) for target in self.targets):
             return incorrect(f"{shown} has other digits than the target")
-        doubt = "something like a target" if len(content) <= 4 and is_near(content, self.targets) else ""
+        doubt = likeness(content, self.targets) if len(content) <= MAX_LIKE_WORDS else ""
         return incorrect(f"{shown} has no target", doubt)
 
     # -- one sentence
@@ -244,7 +262,7 @@ class Names:
             if all(self.denied(reading, mention) for mention in named):
                 return Sentence(Kind.REFUSES, f"{shown} denies the target")
             if all(self._is_anothers(reading, mention) for mention in named):
-                return Sentence(Kind.REFUSES, f"{shown} gives another person's name", firm=True)
+                return Sentence(Kind.REFUSES, f"{shown} gives another name", firm=True)
             reason = "names the target only in passing"
             return Sentence(Kind.REFUSES, f"{shown} {reason}", reason, firm=True)
         mention = plainly[0]
@@ -257,7 +275,7 @@ class Names:
     def _other_answer(self, reading: Reading) -> Sentence:
         """What a sentence without a target answers: a bare name, or a name in words of the question."""
         opening = self._opening(reading.text)
-        if opening and not is_near(self._content(read(opening).tokens), self.targets):
+        if opening and not likeness(self._content(read(opening).tokens), self.targets):
             return Sentence(Kind.OTHER, f"'{shortened(opening)}' is none of the targets", firm=True)
         if not self._takes_up(reading.tokens) or self.cues.denies(reading.tokens, reading.text):
             return SILENT
@@ -323,8 +341,12 @@ class Names:
         restart = max((at + 1 for at in range(mention.start) if tokens[at] in self.restarts), default=0)
         if not clause or (restart > 0 and restart >= clause - 1):
             return False
-        if _NAMELY.search(text_between(reading, clause, mention.start)):
+        beside = text_between(reading, clause, mention.start)
+        is_in_brackets = reading.gaps[clause].rstrip().endswith(("(", "（"))
+        if _NAMELY.search(beside):
             return False
+        if is_in_brackets and _OTHER_NAME.search(beside) and not _USED_TO_BE.search(beside):
+            return False  # "Bombay (now called Mumbai)"
         places = range(restart, clause)
         earlier = [tokens[at] for at in places]
         if script_of(reading.text) in CASED and not self.is_common_noun:
@@ -332,8 +354,12 @@ class Names:
         else:
             others = [token for token in self._content(earlier) if not token.isdecimal()]
         is_cased = script_of(reading.text) in CASED
+        says_more = is_in_brackets and bool(self._content(tokens[clause : mention.start]))
         answers = (
-            self._takes_up(earlier) or (is_cased and self._shared(earlier)) or self._opening(reading.text)
+            says_more  # "Sydney (the parliament sits in Canberra)"
+            or self._takes_up(earlier)
+            or (is_cased and self._shared(earlier))
+            or self._opening(reading.text)
         )
         if not others or not answers:
             return False
@@ -403,6 +429,9 @@ class Names:
         given = [token for token in given if token not in HEADS and token[:5] not in self.asked]
         given = [token for token in given if token not in PARTICLES] or given
         fits = [theirs for theirs in surnames.values() if theirs.surname == target.surname]
+        if not self.is_person and len(given) > 1 and all(len(theirs.given) > 1 for theirs in fits):
+            # "Hyper Text Transport Protocol": a phrase with another word is another phrase
+            return not any(_has_all_words(given, theirs.given) for theirs in fits)
         return bool(given) and not any(
             same_given(given[-1], theirs.given[-1]) or same_given(given[0], theirs.given[0])
             for theirs in fits

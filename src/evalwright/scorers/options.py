@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evalwright.scorers.match import read
+from evalwright.scorers.number_words import spelled as number_words
 from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
 
@@ -93,6 +94,8 @@ _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
 _MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
+_NUMBER_ENDS = re.compile(r"\W*$|\s?[.,;:!?)\n。，]|\s+(?:is|because|since|as)\b", re.IGNORECASE)
+"""What stands behind the number of an option in words: "option three is right", not "option two people chose"."""
 
 
 _CONTRASTS = frozenset(
@@ -151,6 +154,28 @@ class Options:
         self.cues, self.question = cues(language), question
         self.jamo = not any(re.search("[ㄱ-ㅎᄀ-ᄒ]", text) for text in choices)
         self.latin = language.split("-")[0] not in ("ru", "uk")
+        self.language = language
+        self.has_number_words = any(any(True for _ in number_words(one, language)) for one in choices)
+
+    def with_digits(self, text: str) -> str:
+        """A text with the numbers of options in digits: "option three", "the answer is three"; not where options are numbers."""
+        if self.numeric or self.has_number_words:
+            return text
+        pieces: list[str] = []
+        place = 0
+        for number, start, end, _is_cut in number_words(text[:_MOST_CHARACTERS], self.language):
+            before = text[text.rfind("\n", 0, start) + 1 : start][-40:]
+            noun = _BEFORE.search(before) or _CLAIMED.search(before)
+            is_named = noun is not None and not _NO_NOUN.match(noun.group())
+            if (
+                1 <= number <= self.count
+                and number == int(number)
+                and is_named
+                and _NUMBER_ENDS.match(text, end)
+            ):
+                pieces += [text[place:start], str(int(number))]
+                place = end
+        return "".join([*pieces, text[place:]]) if pieces else text
 
     def items(self, text: str, denied: bool = False) -> list[Item]:
         """What a plain text names, in order, but what it denies; or that alone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -25,6 +26,22 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 
 _CONCLUDES = pattern("concludes")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
+_REASON = re.compile(
+    r"(?:[,;(]\s*|\s)(?:since|because|as in|weil|denn|da|car|parce que|porque|perch[eé])\s", re.IGNORECASE
+)
+"""What begins the working behind a conclusion."""
+_SENTENCE_END = re.compile(r"[.!?]\s+\S|\n")
+_CONCLUDING_WORD = re.compile(
+    r"\b(?:so|therefore|thus|hence|giving|making|gives|makes|total)\b|→|=>|⇒", re.IGNORECASE
+)
+_CHANGE = re.compile(
+    r"\b(?:cut|cuts|reduced|reduces|lowered|dropped|drops|fell|falls|rose|rises|grew|grows|increased|increases|decreased|decreases"
+    r"|went|goes|changed|changes|shrank|shrinks|raised|raises|expanded|expands|declined|declines|brought|brings|bringing"
+    r"|cutting|reducing|raising|lowering|dropping|falling|rising)\b[^.;\d]{0,60}\bfrom\s$",
+    re.IGNORECASE,
+)
+"""What before a number and "to" another says that the number was the old one: "fell from 9 to 8"."""
+_TO = re.compile(r"\s?to\s(?:just |only )?", re.IGNORECASE)
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
@@ -35,6 +52,8 @@ _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit 
 _WRONG_BEHIND = re.compile(
     r"\s?(?:is|ist|est|es|è|é)? ?(?:wrong|false|incorrect|not right|falsch|faux|falso)\b", re.IGNORECASE
 )
+MAX_CHANGE_CHARS = 90
+"""Characters before a number in which the verb of a change is looked for."""
 MAX_SPELLED_WORDS = 8
 """Words of a reply up to which one without a number that can be read may be a number in words."""
 _MOST_UNKNOWN = 3
@@ -169,8 +188,10 @@ class Numbers:
         self.goals, self.tolerance, self.question, self.language = goals, tolerance, asked, language
         self.cues = cues(language)
         self.year = any(goal.year for goal in goals)
-        self.rough = ABOUT.search(question.rstrip(" ?")) or len({goal.value for goal in goals}) > 1
-        self.rough = self.rough or any(ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals)
+        self.is_asked_roughly = ABOUT.search(question.rstrip(" ?")) is not None or any(
+            ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals
+        )
+        self.rough = self.is_asked_roughly or len({goal.value for goal in goals}) > 1
         self.asked = {value for one in find_numbers(asked, language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(asked).tokens)
         long = {token for token in self.words if len(token) > 3 or "\u0900" < token < "\u0e00"}
@@ -178,12 +199,19 @@ class Numbers:
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
-        text = said.text
+        text = self._without_working(said.text)
         numbers = self._answers(text)
         if not numbers:
             is_unread = self.language != "en" and len(text.split()) <= MAX_SPELLED_WORDS
             return unreadable(NO_NUMBER, "perhaps a number in words" if is_unread else "")
+        left_behind = [number for number in numbers if self._is_left_behind(text, number)]
         numbers = [number for number in numbers if not self._refused(text, number)] or numbers
+        numbers = [
+            replace(number, bound=False)
+            if any(_TO.fullmatch(text, old.end, number.start) for old in left_behind)
+            else number
+            for number in numbers
+        ]
 
         if "=" not in text and len(_SUM.findall(text)) and len(numbers) > 1 and self._unknown(text) == 0:
             return incorrect(f"'{text[:60]}' is not worked out", "a sum that is not worked out")
@@ -212,6 +240,17 @@ class Numbers:
         return incorrect(f"{shown} is another number", doubt)
 
     # -- which number is the answer -------------------------------------------------------------------------------------
+
+    def _without_working(self, text: str) -> str:
+        """A text without the sums that give the reason for a number before them: "It is 51, since 10x3=30 and 7x3=21"."""
+        reason = _REASON.search(text)
+        if reason is None or not _SUM.search(text, reason.end()):
+            return text
+        is_last = _SENTENCE_END.search(text, reason.end()) is None and not _CONCLUDING_WORD.search(
+            text, reason.end()
+        )
+        before = text[: reason.start()]
+        return before if is_last and self._answers(before) else text
 
     def _answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, the question's, or what an equation starts from."""
@@ -277,9 +316,14 @@ class Numbers:
     def _refused(self, text: str, one: Number) -> bool:
         """Whether another number is set against this one: "not 365 but", "instead of 365", "365ではなく"."""
         before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
-        if _ONCE.search(before):
+        if _ONCE.search(before) or self._is_left_behind(text, one):
             return True
         return _SET_AGAINST.search(before) is not None or _SET_AGAINST_BEHIND.match(text, one.end) is not None
+
+    def _is_left_behind(self, text: str, one: Number) -> bool:
+        """Whether a number is the old one of a change: "fell from 9 to 8"."""
+        change = _CHANGE.search(text[max(0, one.start - MAX_CHANGE_CHARS) : one.start])
+        return change is not None and _TO.match(text, one.end) is not None
 
     def _counts(self, text: str, one: Number) -> bool:
         """Whether the word after a number is one of the question's."""
@@ -350,13 +394,8 @@ class Numbers:
             return "right"
         figures = len(value.normalize().as_tuple().digits)
         rounded = _rounded(wanted, figures) == value
-        if (
-            rounded
-            and off <= _LITTLE
-            and one.about
-            and (figures >= 3 or off <= _LITTLE / 10 or (self.rough and figures == 2))
-        ):
-            return "right"
+        if rounded and off <= _LITTLE and self.is_asked_roughly and figures >= 2:
+            return "right"  # never for an "about" in the reply: a hedge must not raise a score
         if not whole and figures > goal.figures and _rounded(value, goal.figures) == wanted:
             return "right" if goal.figures >= 4 else "unsure"
         if (
