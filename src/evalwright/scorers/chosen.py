@@ -19,7 +19,7 @@ from evalwright.scorers.option_texts import OptionTexts, texts_of
 from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
 from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.locate import Said, lines, own_part, said
-from evalwright.scorers.text.marks import alternatives, ordinals
+from evalwright.scorers.text.marks import alternatives, option_numbers, ordinals
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.run_on import before_next_question
 
@@ -332,7 +332,8 @@ class _Reader:
             )
         places = {
             int(match.lastgroup[-1]) - 1
-            for match in ordinals().finditer(text[:MAX_READ_CHARS])
+            for pattern in (ordinals(), option_numbers())
+            for match in pattern.finditer(text[:MAX_READ_CHARS])
             if match.lastgroup
         }
         if len(places) == 1 and max(places) < self.count:

@@ -98,12 +98,33 @@ _MOST_ITEMS, _MOST_CHARACTERS = 60, 4000
 
 
 _CONTRASTS = frozenset(
-    "sino sondern but melainkan tetapi tapi а mà بل बल्कि utan maar ale lecz mais mas ma pero".split()
+    [
+        "sino",
+        "sondern",
+        "but",
+        "melainkan",
+        "tetapi",
+        "tapi",
+        "а",
+        "mà",
+        "بل",
+        "बल्कि",
+        "utan",
+        "maar",
+        "ale",
+        "lecz",
+        "mais",
+        "mas",
+        "ma",
+        "pero",
+    ]
 )
 """Words after which a denial ends: "not A but B"."""
 _RATHER = ("rather", "plutot")
 """What strengthens such a word, and denies elsewhere."""
-_AMBIGUOUS = frozenset("cha chua hindi lain mai n ne ni noch ora si sio tak teu".split())
+_AMBIGUOUS = frozenset(
+    ["cha", "chua", "hindi", "lain", "mai", "n", "ne", "ni", "noch", "ora", "si", "sio", "tak", "teu"]
+)
 """Denials that in another language are no denial."""
 _CONTRASTED = re.compile(
     rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
