@@ -19,7 +19,7 @@ from evalwright.scorers.option_texts import OptionTexts, texts_of
 from evalwright.scorers.options import CLAIMED, LONE, OPENS, Item, Options, joined, spelled
 from evalwright.scorers.text.cues import last_revision
 from evalwright.scorers.text.locate import Said, lines, own_part, said
-from evalwright.scorers.text.marks import alternatives, ordinals
+from evalwright.scorers.text.marks import alternatives, option_numbers, ordinals
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.run_on import before_next_question
 
@@ -217,12 +217,13 @@ class _Reader:
         listing = self._listing(text, free)
         if len(listing) == len(free) and len({item.option for item in free}) == self.count:
             return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
+        second = _second(text, free)
         weights = [
-            0 if item.start in offered else weight
+            BEHIND if item.start in second else PASSING if item.start in offered else weight
             for item, weight in zip(free, self._weights(located, free, listing), strict=True)
         ]
         top = max(weights)
-        if top <= LAST and len(left) == 1 and self.count > 2:
+        if top <= LAST and len(left) == 1 and self.count > 2 and not second:
             return Choice(
                 left.pop(),
                 "the only option that the answer does not mention",
@@ -332,7 +333,8 @@ class _Reader:
             )
         places = {
             int(match.lastgroup[-1]) - 1
-            for match in ordinals().finditer(text[:MAX_READ_CHARS])
+            for pattern in (ordinals(), option_numbers())
+            for match in pattern.finditer(text[:MAX_READ_CHARS])
             if match.lastgroup
         }
         if len(places) == 1 and max(places) < self.count:
@@ -340,7 +342,7 @@ class _Reader:
         return Choice(NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else "")
 
 
-PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(8)
+BEHIND, PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(-1, 8)
 """What a mention weighs."""
 SECOND = LAST
 """The weight from which another option makes a choice unsure."""
@@ -360,8 +362,31 @@ _HOW = {
     ECHOING: "the option in the words of the question",
     LAST: "the option in its last sentence",
     FIRST: "the option in its first sentence",
+    BEHIND: "the option that it names last",
     PASSING: "the option that it names last",
 }
+
+
+_FOLLOWED = re.compile(
+    r"(?<!\w)(?:followed (?:\w+ )?by|gefolgt vo[nm]|suivie?s? (?:de|du|des|par|d['’])|seguid[oa]s? (?:de|del|por|pel[oa])|seguit[oaie] d\w{1,4}|gevolgd door|diikuti (?:oleh|dengan)?|tiếp theo là|theo sau là)"
+    r"|其次是|然后是|次いで|続いて|그 ?다음으로|그 ?다음은|뒤를 이어"
+    r"(?!\w)",
+    re.IGNORECASE,
+)
+"""Words behind which the second and third of an order are named."""
+_SENTENCE_BREAK = re.compile(r"[.!?](?:\s|$)|[;\n。！？]")
+
+
+def _second(text: str, free: Sequence[Item]) -> set[int]:
+    """Where options stand that a sentence names second, behind one that it names first: "Mars (C), followed by Jupiter (D)"."""
+    second: set[int] = set()
+    for match in _FOLLOWED.finditer(text):
+        ending = _SENTENCE_BREAK.search(text, match.end())
+        until = ending.start() if ending else len(text)
+        begins = max((before.end() for before in _SENTENCE_BREAK.finditer(text, 0, match.start())), default=0)
+        if any(begins <= item.start < match.start() for item in free):
+            second |= {item.start for item in free if match.end() <= item.start < until}
+    return second
 
 
 def _line_of(text: str, item: Item) -> str:

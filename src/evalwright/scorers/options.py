@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.match import read
 from evalwright.scorers.number_words import spelled as number_words
-from evalwright.scorers.text.cues import cues
+from evalwright.scorers.text.cues import cues, words
 from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
@@ -46,8 +46,10 @@ _ITEM = re.compile(
 _LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
 _OPEN = re.compile(r"[\s(（\[【「\"'“‘<*]{0,4}$")
 _BRACKETED, _CLOSED = re.compile(r"[(（\[【]\s?$"), re.compile(r"\s?[)）\]】]")
+_CAUSES = "because|since|weil|denn|car|puisque|parce|porque|pois|pues|ya que|perché|karena|sebab|vì|bởi vì|потому|çünkü"
+"""Words that a reason begins with."""
 _DELIMITED = re.compile(
-    rf"[\"'”’」*]{{0,2}}(?:\s?[.):：\]）】、，,;。।။៖]|\s*(?:$|\n)|\s+[-–—=(])|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
+    rf"[\"'”’」*]{{0,2}}(?:\s?[.):：\]）】、，,;。।။៖]|\s*(?:$|\n)|\s+[-–—=(]|\s+(?:{_CAUSES})(?![^\W_]))|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
 )
 
 
@@ -80,7 +82,7 @@ _WRONG = re.compile(
 _WORDS = re.compile("[가-힣ぁ-ヿ]")
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
-    r"\b(?:because|since|as|while|weil|car|porque|karena|parce)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
+    rf"\b(?:{_CAUSES}|as|while)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
@@ -105,6 +107,7 @@ _CONTRASTS = frozenset(
         "but",
         "melainkan",
         "tetapi",
+        "tapi",
         "а",
         "mà",
         "بل",
@@ -116,9 +119,31 @@ _CONTRASTS = frozenset(
         "mais",
         "mas",
         "ma",
+        "pero",
     ]
 )
 """Words after which a denial ends: "not A but B"."""
+_RATHER = ("rather", "plutot")
+"""What strengthens such a word, and denies elsewhere."""
+_AMBIGUOUS = frozenset(
+    ["cha", "chua", "hindi", "lain", "mai", "n", "ne", "ni", "noch", "ora", "si", "sio", "tak", "teu"]
+)
+"""Denials that in another language are no denial."""
+_CONTRASTED = re.compile(
+    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
+    re.IGNORECASE,
+)
+"""Words before an "A" that is no article: "but A", "it is A"."""
+_CLAUSE_START = re.compile(
+    r"(?:^|[.,;:!?\n。，；：、！？]|では(?:なく|ありません)て?|아니라|아니고|말고)[\s\"'“*(（]{0,3}$"
+)
+_ENDS_CLAUSE = re.compile(rf"[\"'”’)）*]{{0,3}}(?:[.。!！]?\s*(?:$|\n)|\s?{_ENDING})")
+"""What follows a letter that is a sentence, rather than one that a list begins its line with."""
+_SENTENCE_END = re.compile(r"[.,;!?\n。，；！？]")
+_LABEL_SIGN = re.compile(r"[\"'”*]{0,2}(?P<sign>[.。:：)）\]]|\s+[—–-](?=\s))[\"'”*]{0,2}\s*")
+"""The sign between a letter that is given as the answer and a sentence behind it."""
+_DIRECTLY = re.compile(rf"(?:{alternatives('is')}|[\W_]){{0,4}}", re.IGNORECASE)
+"""What may stand between a letter and a word that calls it wrong, where nothing else is called so."""
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
@@ -151,7 +176,11 @@ class Options:
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.count = len(choices)
         self.numeric = any(any(map(str.isdigit, one)) for one in choices)
+        self.texts = tuple(choice.casefold().strip(" .。") for choice in choices)
         self.cues, self.question = cues(language), question
+        # A letter is often denied in another language than the question's. Portuguese "no" is "in the".
+        of_all = words("negation") - _AMBIGUOUS - ({"no"} if language[:2] == "pt" else set())
+        self.negations = self.cues.negations | of_all
         self.jamo = not any(re.search("[ㄱ-ㅎᄀ-ᄒ]", text) for text in choices)
         self.latin = language.split("-")[0] not in ("ru", "uk")
         self.language = language
@@ -185,7 +214,8 @@ class Options:
         found = list(self._found(text))
         ends = [0, *(one.end for one in found)]
         starts = [*(one.start for one in found[1:]), len(text)]
-        no = [self.denied(text, *row) for row in zip(found, ends, starts, strict=False)]
+        listing = len({one.option for one in found if _begins_listed(text, one)}) > 1
+        no = [self.denied(text, *row, listing=listing) for row in zip(found, ends, starts, strict=False)]
         pairs = [place for place, (one, two) in enumerate(pairwise(found)) if joined(text, one, two)]
         for place in (*pairs, *reversed(pairs)):
             if no[place] or no[place + 1]:
@@ -205,11 +235,21 @@ class Options:
             letter = match["latin"] or (
                 match["native"] if match["native"] and not _WORDS.match(match["native"]) else "A"
             )
-            if how or start in two or letter not in "AI":
+            if how or start in two or letter not in "AI" or self._no_article(letter, before, behind):
                 count += 1
                 yield Item(index, start, end, how)
             if count == _MOST_ITEMS:
                 return
+
+    def _no_article(self, letter: str, before: str, behind: str) -> bool:
+        """Whether an "A" or "I" without any mark is an option: it ends its clause, behind "but", a verb such as "is", or nothing."""
+        if _DELIMITED.match(behind) is None:
+            return False
+        return _CONTRASTED.search(before) is not None or (
+            letter == "A"
+            and _CLAUSE_START.search(before) is not None
+            and _ENDS_CLAUSE.match(behind) is not None
+        )
 
     def _how(self, match: re.Match[str], before: str, behind: str, *, first: bool) -> int:
         """By what form a letter or number is an option."""
@@ -259,19 +299,61 @@ class Options:
             return 2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
         return next((row.index(char.upper()) for row in _ROWS if char.upper() in row), None)
 
-    def denied(self, text: str, one: Item, last: int, following: int) -> bool:
-        """Whether a negation stands before a letter, or right behind it, in its clause."""
+    def denied(self, text: str, one: Item, last: int, following: int, *, listing: bool = False) -> bool:
+        """Whether a negation stands before a letter, or right behind it, in its clause.
+
+        listing: whether the text goes through the options, so that what stands behind a letter is said of it; elsewhere "B. A desk is no
+        fruit" claims B and says why.
+        """
         before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
-        rest = text[one.end : min(following, one.end + 40)].lstrip(" .):]")
+        reach = text[one.end : min(following, one.end + 40)]
+        rest = reach.lstrip(" .):]")
+        own_text = self.texts[one.option] if one.letter else ""
+        if own_text and rest.casefold().startswith(own_text):
+            rest = rest[len(own_text) :]
         behind = _BECAUSE.split(rest, maxsplit=1)[0]
-        tokens = read(before).tokens[-4:]
-        tokens = tokens[max((at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS), default=0) :]
-        prefixed = not _POSTFIX.search(before) and self.cues.denies(tokens, before[-10:])
+        prefixed = not _POSTFIX.search(before) and self._denies(one, before)
         near = " ".join(behind.split()[:5])[:24]
         wrong = _WRONG.search(near)
         if wrong is None or prefixed:
             return prefixed
+        if one.letter and not listing and _is_label(reach) and not _DIRECTLY.fullmatch(near[: wrong.start()]):
+            return False
         # "B, not A" denies what follows, "B가 아니라 A" what stands before.
         between = _FILLING.sub("", rest[rest.find(wrong.group()) + len(wrong.group()) :])
-        of_next = following < len(text) and not any(map(str.isalnum, between)) and following <= one.end + 40
+        of_next = (
+            following < len(text)
+            and not any(map(str.isalnum, between))
+            and _SENTENCE_END.search(between) is None
+            and following <= one.end + 40
+        )
         return not of_next or _POSTFIX.search(wrong.group()) is not None
+
+    def _denies(self, one: Item, before: str) -> bool:
+        """Whether what stands before an option in its clause denies it."""
+        tokens = read(before).tokens[-4:]
+        turned = max((at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS), default=0)
+        tokens = tokens[turned:]
+        if turned and tokens[:1] and tokens[0] in _RATHER:
+            tokens = tokens[1:]
+        if one.letter and not self.negations.isdisjoint(tokens):
+            return True
+        return self.cues.denies(tokens, before[-10:])
+
+
+def _begins_listed(text: str, one: Item) -> bool:
+    """Whether a letter begins a line or a sentence as those of a list do: "B. ...", "(B) ..."."""
+    before = text[max(0, one.start - 4) : one.start]
+    sign = _LABEL_SIGN.match(text[one.end : one.end + 8])
+    return sign is not None and (one.start <= 2 or _SENTENCE_START.search(before) is not None)
+
+
+def _is_label(behind: str) -> bool:
+    """Whether the sign behind a letter parts it from a sentence of its own."""
+    sign = _LABEL_SIGN.match(behind)
+    if sign is None:
+        return False
+    # "(B) would not work" goes on with the letter, "(B) Desks do not" does not.
+    after = behind[sign.end() :][:1]
+    closes = sign["sign"] in ")）]"
+    return not closes or (not after.islower() and behind[sign.end() - 1].isspace())

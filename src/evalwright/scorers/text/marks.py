@@ -27,12 +27,40 @@ def alphabets() -> dict[str, str]:
     return _TABLES["letters"]
 
 
-@cache
-def ordinals() -> re.Pattern[str]:
-    """Words for a place in a list in all languages, in groups named `place1` to `place5`."""
-    rows = [row.split("/") for row in _TABLES["ordinal"].values()]
-    groups = (
+_NO_NOUNS = frozenset(
+    ["statement", "must be", "should be", "it is", "it's", "only", "c'est", "es la", "è la", "é a", "es ist", "câu", "项", "項", "番", "肢"]
+)  # fmt: skip
+"""What of the table of options stands before other things too."""
+
+
+def _nouns() -> str:
+    """The nouns for an option, as alternatives."""
+    return "|".join(noun for noun in alternatives("option").split("|") if noun not in _NO_NOUNS)
+
+
+def _placed(table: str) -> str:
+    """The entries of a table of places, in groups named `place1` to `place5`."""
+    rows = [row.split("/") for row in _TABLES[table].values()]
+    return "|".join(
         f"(?P<place{place}>" + "|".join(row[place - 1] for row in rows if len(row) >= place) + ")"
         for place in range(1, 6)
     )
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(groups)})(?!\w{{3}})", re.IGNORECASE)
+
+
+@cache
+def ordinals() -> re.Pattern[str]:
+    """Words for a place in a list in all languages, in groups named `place1` to `place5`."""
+    words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
+    # Without spaces a word is one for a place only before an option's noun: 第一个选项, but 第一次.
+    place = rf"(?:(?<![^\W_])(?=(?:{words})(?!\w{{3}}))|(?<=[{SPACELESS}])(?=(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}(?:{_nouns()})))"
+    return re.compile(rf"{place}(?:{_placed('ordinal')})", re.IGNORECASE)
+
+
+@cache
+def option_numbers() -> re.Pattern[str]:
+    """An option's noun and its number in words ("option three") in all languages, in groups named `place1` to `place5`."""
+    nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_nouns()})"
+    after = rf"(?![^\W_])|(?=(?:{alternatives('ending')}))"
+    return re.compile(
+        rf"{nouns}(?: (?:{alternatives('article')}))? ?(?:{_placed('cardinal')})(?:{after})", re.IGNORECASE
+    )
