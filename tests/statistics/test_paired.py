@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -157,11 +158,21 @@ def test_rounding_is_no_spread() -> None:
     assert found.smallest_visible_difference > found.high - found.difference > 0.01
 
 
-def test_one_differing_item_says_little_about_what_could_be_seen() -> None:
-    a = np.full(100, 0.5)
-    b = a.copy()
-    b[0] = 0.501
-    assert compare_paired(a, b).smallest_visible_difference > 0.03
+@pytest.mark.parametrize("apart", [0.001, 0.15, 0.5])
+@pytest.mark.parametrize("n", [20, 100])
+def test_the_smallest_visible_difference_fits_the_interval_however_few_items_differ(
+    n: int, apart: float
+) -> None:
+    multiples = []
+    for n_differing in range(1, 13):
+        b = np.full(n, 0.5)
+        a = b.copy()
+        a[:n_differing] -= apart
+        comparison = compare_paired(a, b)
+        half_width = (comparison.high - comparison.low) / 2
+        multiples.append(comparison.smallest_visible_difference / half_width)
+    assert all(1 <= multiple < 1.5 for multiple in multiples)
+    assert all(abs(after - before) < 0.15 for before, after in pairwise(multiples))
 
 
 def test_identical_binary_answers_could_have_hidden_a_difference() -> None:

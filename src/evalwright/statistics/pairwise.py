@@ -108,17 +108,7 @@ class AllPairs:
 
         The whole range where one unit alone was seen.
         """
-        from scipy.special import stdtrit
-
-        critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
-        error = self._some_error
-        low = self.difference - (error - self.lean) * self._unskewed(critical)
-        high = self.difference - (error + self.lean) * self._unskewed(-critical)
-        beyond_zero = self._sign_test_end(share)
-        low = np.where(self.difference > 0, np.minimum(low, beyond_zero), low)
-        high = np.where(self.difference < 0, np.maximum(high, beyond_zero), high)
-        if not math.isnan(self.span):
-            low, high = np.maximum(low, -self.span), np.minimum(high, self.span)
+        low, high = self._graded_limits(share)
         if self.counts is None:
             return low, high
         if self.counted.any():
@@ -150,20 +140,38 @@ class AllPairs:
         return out
 
     def visible(self, level: float, power: float) -> F64:
-        """The difference that each pair would have shown with probability `power`: both quantiles times the error (`power`)."""
+        """The difference that each pair would have shown with probability `power`: both quantiles times the error (`power`).
+
+        Of graded scores at least half the interval's width, which the skewness and few units can make larger.
+        """
         from scipy.special import stdtrit
 
         of_level, of_power = (np.asarray(stdtrit(self.freedom, at)) for at in (0.5 + level / 2, power))
         multiple: F64 = of_level + of_power
+        low, high = self._graded_limits(1 - level)
+        graded = np.fmax(multiple * self._some_error, (high - low) / 2)
         if self.counts is None:
-            return multiple * self._some_error
+            return graded
         # Models that differ by d disagree on at least that share of the items.
         least = self.span * multiple**2 / (self.counts.size + multiple**2)
         counted = np.fmax(multiple * self.span * self.counts.error, least)
-        # One or two small differences say little about what large ones would have looked like.
-        few = self.counted | (self.differing < 3)
-        seen = np.fmin(np.where(few, counted, multiple * self._some_error), self.span)
+        seen = np.fmin(np.where(self.counted, counted, graded), self.span)
         return np.where(self.n > 0, np.where(self.units > 1, seen, self.span), np.nan)
+
+    def _graded_limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
+        """`limits` by the t test, inside the range of a difference."""
+        from scipy.special import stdtrit
+
+        critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
+        error = self._some_error
+        low = self.difference - (error - self.lean) * self._unskewed(critical)
+        high = self.difference - (error + self.lean) * self._unskewed(-critical)
+        beyond_zero = self._sign_test_end(share)
+        low = np.where(self.difference > 0, np.minimum(low, beyond_zero), low)
+        high = np.where(self.difference < 0, np.maximum(high, beyond_zero), high)
+        if not math.isnan(self.span):
+            low, high = np.maximum(low, -self.span), np.minimum(high, self.span)
+        return low, high
 
     def _sign_test_tail(self, at: float, above: bool) -> F64:
         """The least one-sided p-value that units of one sign can show; 0 on the side that the difference does not lean to."""
