@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -114,9 +115,39 @@ def test_equal_differences_are_no_certainty(clusters: object, shift: float) -> N
     a = np.tile([0.5, 0.25, 0.75, 0.5], 25)
     found = compare_paired(a + shift, a, clusters=clusters)  # type: ignore[arg-type]
     assert found.low < found.difference < found.high
-    assert found.smallest_visible_difference > 0.02
-    assert found.standard_error is None
+    assert found.smallest_visible_difference > (0.005 if shift else 0.02)
+    assert (found.standard_error is None) == (shift == 0)
     assert (found.p_value == 1.0) == (shift == 0)
+
+
+@pytest.mark.parametrize(("n", "step"), [(5, 0.1), (8, 0.1), (20, 0.1), (50, 0.02)])
+@pytest.mark.parametrize("value_range", [(0.0, 1.0), None])
+def test_nearly_equal_differences_are_read_as_equal_ones(
+    n: int, step: float, value_range: tuple[float, float] | None
+) -> None:
+    b = np.full(n, 0.5)
+    comparisons = []
+    for off in (0.0, 1e-9, 1e-4, 0.1 * step):
+        a = b + step
+        a[0] += off
+        comparisons.append(compare_paired(a, b, value_range=value_range))
+    equal = comparisons[0]
+    assert equal.verdict == ("better" if n > 5 else "no difference seen")
+    for comparison in comparisons:
+        # No more than a sign test shows, and no less.
+        assert comparison.p_value == pytest.approx(2 * 0.5**n)
+        assert (comparison.low, comparison.high) == pytest.approx((equal.low, equal.high), abs=0.05 * step)
+        hidden = step * (1 - 0.025 ** (1 / n))
+        assert (comparison.high - comparison.low) / 2 > 0.5 * hidden
+
+
+def test_equal_differences_at_a_level_that_their_number_does_not_reach() -> None:
+    a, b = np.full(20, 0.6), np.full(20, 0.5)
+    assert compare_paired(a, b, level=1 - 1.8e-6).verdict == "no difference seen"
+    assert compare_paired(a, b, level=1 - 2.0e-6).verdict == "better"
+    below_zero = compare_paired(a, b, level=1 - 1e-6).low
+    assert below_zero < 0
+    assert equivalence_paired(a, b, margin=(below_zero, 1.0), alpha=0.5e-6).p_least == pytest.approx(0.5e-6)
 
 
 def test_rounding_is_no_spread() -> None:
@@ -124,14 +155,24 @@ def test_rounding_is_no_spread() -> None:
     a, b = np.tile([0.3, 0.7, 0.3], (60, 1)), np.tile([0.7, 0.7, 1.0], (60, 1))
     found, plain = compare_paired(a, b), compare_paired(np.full(64, 0.25), np.full(64, 0.625))
     assert 0 < found.p_value < 0.01 and 0.5 < (found.high - found.low) / (plain.high - plain.low) < 2
-    assert found.smallest_visible_difference > 0.1
+    assert found.smallest_visible_difference > found.high - found.difference > 0.01
 
 
-def test_one_differing_item_says_little_about_what_could_be_seen() -> None:
-    a = np.full(100, 0.5)
-    b = a.copy()
-    b[0] = 0.501
-    assert compare_paired(a, b).smallest_visible_difference > 0.03
+@pytest.mark.parametrize("apart", [0.001, 0.15, 0.5])
+@pytest.mark.parametrize("n", [20, 100])
+def test_the_smallest_visible_difference_fits_the_interval_however_few_items_differ(
+    n: int, apart: float
+) -> None:
+    multiples = []
+    for n_differing in range(1, 13):
+        b = np.full(n, 0.5)
+        a = b.copy()
+        a[:n_differing] -= apart
+        comparison = compare_paired(a, b)
+        half_width = (comparison.high - comparison.low) / 2
+        multiples.append(comparison.smallest_visible_difference / half_width)
+    assert all(1 <= multiple < 1.5 for multiple in multiples)
+    assert all(abs(after - before) < 0.15 for before, after in pairwise(multiples))
 
 
 def test_identical_binary_answers_could_have_hidden_a_difference() -> None:

@@ -73,7 +73,7 @@ class PairedComparison(Plain):
     better: the interval is without 0, which is p_value < 1 - level. `smallest_visible_difference` is the difference
     that this comparison would have shown with probability `power`. `discordant` is (only a right, only b right),
     None for graded scores; `n_differing` items (clusters, of graded scores in clusters) differ at all.
-    `correlation` is nan where one side is constant, `standard_error` None where the differences have no spread.
+    `correlation` is nan where one side is constant, `standard_error` None where no item differs.
     `degrees_of_freedom` are those of every quantile, `effective_units` how many units of equal size the data are worth. `fillings`:
     on the scored items, with a's missing ones at the worst and b's at the best, and the opposite; None where nothing is missing or
     the range is not known.
@@ -132,7 +132,7 @@ def compare_paired(
         missing_policy: what the verdict rests on: the items that both have, or the worst that the missing ones could have been.
         clusters: (n,) integers; items that share one are not independent.
         binary: whether all item means are 0 or 1; None finds out, False gives no discordant counts.
-        value_range: the range of one score, None if it is not known; then differences without spread have no interval (nan).
+        value_range: the range of one score, None if it is not known; then scores that are all equal have no interval (nan).
 
     Raises:
         ValueError: for arrays that do not match, scores outside `value_range`, `binary=True` with graded scores, and `level` or

@@ -14,8 +14,7 @@ test's own. Enumerated for n = 8 to 200: size at most 5.0% (Tango 5.6, mid-p 5.0
 1.02 times Tango's and at most 1.06 times; at the levels of Holm's procedure it finds what mid-p finds, where the score test finds 60% of it.
 
 In clusters n is divided by the design effect (Rao & Scott 1984) and the quantile is Student's, with the degrees of freedom
-of the standard error. Where no item differs, or all by the same, this test stands for graded scores too, in units of the whole range
-(the rule of three).
+of the standard error. Where no item differs this test stands for graded scores too, in units of the whole range (the rule of three).
 
 **Graded.** Student's t with a skewness correction, T = (d - delta) / SE and
 
@@ -30,6 +29,17 @@ with K items that differ; the last is Satterthwaite's of a sample variance (O'Ne
 where a few large ones carry the variance. The skewness of few items is mostly chance, so it counts with w = K^2 / (K^2 + 400). The constants
 were chosen by simulation (docs/coverage.md). Where the range of a score is not known a = 0: of pseudo-values of macro-F1, of which a few are
 far off, the correction covers 90% where t covers 94%. In clusters the units are clusters, n - 1 is the CR2 form's degrees of freedom.
+
+**Graded, nearly constant differences.** n items that all differ by d show no spread and may hide some: an item that does not differ would
+move the mean by d / n. So the standard error is at least
+
+    1.5 |d| / n x min(1, 3 / degrees of freedom)^2
+
+which is near the rule of three where all items, or all but one, differ by the same, and below the error that is seen where the spread
+comes from many items. The skewness and the degrees of freedom are then those of the sum of the spread that is seen and one that is known.
+And n items of one sign show no more than a sign test: if a share of the items were as far on the other side of 0, so that the mean is
+delta <= 0, none of these is among n items with the probability ((1 + delta / d) / 2)^n, and the one-sided p-value of delta is at least
+that, of any delta above 0 at least 0.5^n. The interval reaches beyond 0 accordingly where its error rate is below 2 x 0.5^n.
 """
 
 from __future__ import annotations
@@ -55,6 +65,10 @@ KURTOSIS_FACTOR = 1.5
 least coverage where 3 to 8 differ falls below 90%."""
 SKEWNESS_UNITS = 20.0
 """Differing units at which the sample's skewness counts half."""
+HIDDEN_UNITS = 1.5
+"""Units without a difference that equal differences may hide, as a standard error: 3.1 to 3.7 units at 95% are the rule of three."""
+FEWEST_FREEDOM = 3.0
+"""About the degrees of freedom of a spread that comes from one unit alone."""
 
 
 MissingPolicy = Literal["scored", "worst-case"]
@@ -67,7 +81,7 @@ class AllPairs:
     """Paired differences where models may lack items: all (models, models), each pair on the items that both have.
 
     `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item, `error` with
-    fewer than two units, and 0 where the differences show no spread; `freedom` are the degrees of freedom of the test (infinite for a
+    fewer than two units, and 0 where no item differs; `freedom` are the degrees of freedom of the test (infinite for a
     normal quantile), `worth` the units of equal size that the data are worth, `differing` the units that differ, `skewness` that of
     the mean of the differences (of the units over the root of their number), `lean` what the error is larger above
     and smaller below the difference (of means over tasks, `shared_units.MeanSpread`). `counts`: of the score test, in units of `span`, the range of a score;
@@ -94,14 +108,7 @@ class AllPairs:
 
         The whole range where one unit alone was seen.
         """
-        from scipy.special import stdtrit
-
-        critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
-        error = self._some_error
-        low = self.difference - (error - self.lean) * self._unskewed(critical)
-        high = self.difference - (error + self.lean) * self._unskewed(-critical)
-        if not math.isnan(self.span):
-            low, high = np.maximum(low, -self.span), np.minimum(high, self.span)
+        low, high = self._graded_limits(share)
         if self.counts is None:
             return low, high
         if self.counted.any():
@@ -121,6 +128,7 @@ class AllPairs:
         with np.errstate(divide="ignore", invalid="ignore"):
             deviate = self._skewed(gap / np.maximum(side, 0.0))
         out: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
+        out = np.maximum(out, self._sign_test_tail(at, above))
         if self.counts is not None and self.counted.any():
             out = np.where(self.counted, self.counts.tail(at / self.span, above), out)
         out = np.maximum(out, sys.float_info.min)  # no finite sample shows 0
@@ -132,20 +140,51 @@ class AllPairs:
         return out
 
     def visible(self, level: float, power: float) -> F64:
-        """The difference that each pair would have shown with probability `power`: both quantiles times the error (`power`)."""
+        """The difference that each pair would have shown with probability `power`: both quantiles times the error (`power`).
+
+        Of graded scores at least half the interval's width, which the skewness and few units can make larger.
+        """
         from scipy.special import stdtrit
 
         of_level, of_power = (np.asarray(stdtrit(self.freedom, at)) for at in (0.5 + level / 2, power))
         multiple: F64 = of_level + of_power
+        low, high = self._graded_limits(1 - level)
+        graded = np.fmax(multiple * self._some_error, (high - low) / 2)
         if self.counts is None:
-            return multiple * self._some_error
+            return graded
         # Models that differ by d disagree on at least that share of the items.
         least = self.span * multiple**2 / (self.counts.size + multiple**2)
         counted = np.fmax(multiple * self.span * self.counts.error, least)
-        # One or two small differences say little about what large ones would have looked like.
-        few = self.counted | (self.differing < 3)
-        seen = np.fmin(np.where(few, counted, multiple * self._some_error), self.span)
+        seen = np.fmin(np.where(self.counted, counted, graded), self.span)
         return np.where(self.n > 0, np.where(self.units > 1, seen, self.span), np.nan)
+
+    def _graded_limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
+        """`limits` by the t test, inside the range of a difference."""
+        from scipy.special import stdtrit
+
+        critical = -np.asarray(stdtrit(self.freedom, np.asarray(share) / 2))
+        error = self._some_error
+        low = self.difference - (error - self.lean) * self._unskewed(critical)
+        high = self.difference - (error + self.lean) * self._unskewed(-critical)
+        beyond_zero = self._sign_test_end(share)
+        low = np.where(self.difference > 0, np.minimum(low, beyond_zero), low)
+        high = np.where(self.difference < 0, np.maximum(high, beyond_zero), high)
+        if not math.isnan(self.span):
+            low, high = np.maximum(low, -self.span), np.minimum(high, self.span)
+        return low, high
+
+    def _sign_test_tail(self, at: float, above: bool) -> F64:
+        """The least one-sided p-value that units of one sign can show; 0 on the side that the difference does not lean to."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            towards_opposite = np.clip(at / self.difference, -1.0, 0.0)
+        none_opposite = ((1 + towards_opposite) / 2) ** self.units
+        leans = self.difference > 0 if above else self.difference < 0
+        return np.where(leans, none_opposite, 0.0)
+
+    def _sign_test_end(self, share: npt.ArrayLike) -> F64:
+        """Where `_sign_test_tail` is half of `share`, beyond 0; the difference where it is not beyond 0."""
+        of_difference = 2 * (np.asarray(share) / 2) ** (1 / np.maximum(self.units, 1)) - 1
+        return np.where(of_difference < 0, of_difference * self.difference, self.difference)
 
     @property
     def _some_error(self) -> F64:
@@ -346,19 +385,15 @@ def _filled_sums(
 
 def pairs_of_sums(sums: dict[str, F64], span: float, n_missing: I64, clustered: bool) -> AllPairs:
     """The tests of pairs from what `sums_of_differences` gives, arrays of one shape."""
-    error, freedom = sums["error"], sums["freedom"]
+    freedom = sums["freedom"]
+    error, skewness, of_t = _graded_spread(sums)
     counts, counted = None, np.zeros(error.shape, dtype=bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # Satterthwaite's degrees of freedom of a sample variance; `kurtosis` is over the number of units.
-        below = sums["kurtosis"] - (sums["units"] - 3) / (sums["units"] - 1) / sums["units"]
-        by_kurtosis = np.where(below > 0, KURTOSIS_FACTOR * 2 / below, np.inf)
-    of_t = np.maximum(np.fmin(np.fmin(freedom, by_kurtosis), sums["differing"] + 1), 1.0)
     if not math.isnan(span):
         better, worse, squares = sums["better"] / span, sums["worse"] / span, sums["squares"] / span**2
         whole = np.abs(squares - better - worse) <= _NOISE * np.maximum(squares, 1.0)
         counted = whole | ~(error > 0)
         of_counts = np.maximum(freedom, 1.0) if clustered else np.full_like(freedom, np.inf)
-        variance = error / span if clustered else np.full_like(error, np.nan)
+        variance = sums["error"] / span if clustered else np.full_like(error, np.nan)
         counts = effective_counts(sums["n"], better, worse, squares, variance, of_counts, sums["worth"])
         of_t = np.where(counted, of_counts, of_t)
     return AllPairs(
@@ -374,8 +409,28 @@ def pairs_of_sums(sums: dict[str, F64], span: float, n_missing: I64, clustered: 
         counted=counted,
         differing=sums["differing"],
         # Of scores without a known range (and of pseudo-values) a few far ones would be the skewness.
-        skewness=np.nan_to_num(sums["skewness"]) * (not math.isnan(span)),
+        skewness=skewness * (not math.isnan(span)),
     )
+
+
+def _graded_spread(sums: dict[str, F64]) -> tuple[F64, F64, F64]:
+    """The standard error, skewness and degrees of freedom of graded differences, with the spread that they may hide."""
+    units, difference, seen_error = sums["units"], np.abs(sums["difference"]), sums["error"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # No spread at all is the limit of one unit that is a little off.
+        of_one_unit = ((units - 1) ** 3 + 1) / (units**2 * (units - 1))
+        kurtosis = np.where((seen_error == 0) & (difference > 0), of_one_unit, sums["kurtosis"])
+        # Satterthwaite's degrees of freedom of a sample variance; `kurtosis` is over the number of units.
+        below = kurtosis - (units - 3) / (units - 1) / units
+        by_kurtosis = np.where(below > 0, KURTOSIS_FACTOR * 2 / below, np.inf)
+        freedom = np.fmin(np.fmin(sums["freedom"], by_kurtosis), sums["differing"] + 1)
+        freedom = np.maximum(freedom, 1.0)
+        from_few = np.minimum(1.0, FEWEST_FREEDOM / freedom) ** 2
+        error = np.maximum(seen_error, HIDDEN_UNITS * difference / units * from_few)
+        seen_share = np.where(error > 0, seen_error / error, 1.0)
+        # The hidden part is taken as known: Satterthwaite's sum of two variances.
+        freedom = np.where(seen_share < 1, np.fmin(sums["freedom"], freedom / seen_share**4), freedom)
+    return error, np.nan_to_num(sums["skewness"] * seen_share**3), np.maximum(freedom, 1.0)
 
 
 def common_influences(scores: F64, codes: I64, difference: F64, pairs: Pairs) -> npt.NDArray[np.float32]:
