@@ -102,6 +102,7 @@ def test_place_in_words(language: str, replies: list[str], gold: int) -> None:
     [
         (("True", "False"), "B. It is not True.", 1), (("No", "Yes"), "A. No", 0), (("No", "Yes"), "(A) No.", 0), (("False", "True"), "A. False", 0),
         (("Not correct", "Correct"), "A) Not correct", 0), (("increases", "decreases"), "B. It decreases and does not increase.", 1),
+        (("apple", "desk", "pen"), "B. Not A.", 1), (("apple", "desk", "pen"), "B (not A)", 1), (("apple", "desk", "pen"), "A rather than B", 0), (("apple", "desk", "pen"), "La respuesta es A. No es B.", 0),
         (("apples", "desk", "chair"), "(C) Apples are not furniture.", 2), (("desk", "apple", "pen"), "A. Not a fruit.\nB. A fruit.\nC. Not a fruit.", 1),
         (("desk", "apple", "pen"), "A) is wrong. The answer is B.", 1), (("desk", "apple"), "A. Wrong, it is the other one.", 1),
         (("Earth", "Mars", "Venus"), "A) Earth is wrong, C) Venus is wrong.", 1), (("Ceres", "Earth", "Mars", "Jupiter"), "Der größte ist der Mars (C), gefolgt von Jupiter (D).", 2),
@@ -118,3 +119,8 @@ def test_letter_that_is_only_denied_is_not_chosen() -> None:
     for reply in ("(A) no. ", "(A) no. " * 12, "(A) no. " * 12_000):
         score = module.choice(sample, Answer(reply))
         assert score.value == 0.0 or score.unsure
+
+
+def test_place_that_is_denied_is_not_chosen() -> None:
+    sample = Sample("s", "Which?", choices=("desk", "apple", "chair", "pen"), gold=(2,))
+    assert module.choice(sample, Answer("It is not the third option.")).value == 0.0

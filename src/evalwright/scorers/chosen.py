@@ -335,11 +335,16 @@ class _Reader:
             int(match.lastgroup[-1]) - 1
             for pattern in (ordinals(), option_numbers())
             for match in pattern.finditer(text[:MAX_READ_CHARS])
-            if match.lastgroup
+            if match.lastgroup and not self._denied_place(text, match.start())
         }
         if len(places) == 1 and max(places) < self.count:
             return Choice(places.pop(), "the option by its place", "an option's place in words")
         return Choice(NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else "")
+
+    def _denied_place(self, text: str, start: int) -> bool:
+        """Whether a place in words is denied: "not the third option"."""
+        before = _CLAUSE.split(text[max(0, start - 30) : start])[-1]
+        return self.letters.cues.denies(read(before).tokens[-3:], before[-6:])
 
 
 BEHIND, PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(-1, 8)

@@ -49,7 +49,7 @@ _BRACKETED, _CLOSED = re.compile(r"[(（\[【]\s?$"), re.compile(r"\s?[)）\]】
 _CAUSES = "because|since|weil|denn|car|puisque|parce|porque|pois|pues|ya que|perché|karena|sebab|vì|bởi vì|потому|çünkü"
 """Words that a reason begins with."""
 _DELIMITED = re.compile(
-    rf"[\"'”’」*]{{0,2}}(?:\s?[.):：\]）】、，,;。।။៖]|\s*(?:$|\n)|\s+[-–—=(]|\s+(?:{_CAUSES})(?![^\W_]))|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
+    rf"[\"'”’」*]{{0,2}}(?:\s?[.):：\]）】、，,;。।။៖]|\s*(?:$|\n)|\s+[-–—=(]|\s+(?:{_CAUSES}|rather than|instead of|(?:and|but) not)(?![^\W_]))|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
 )
 
 
@@ -91,6 +91,10 @@ _POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 _NO_NOUN = re.compile(r"it\b|only|must|should|statement|c'est|es\b|è\b|é\b", re.IGNORECASE)
 """What of the words before an option may stand before any number."""
 _FILLING = re.compile(rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE)
+_BEFORE_NEXT = re.compile(
+    rf"{_FILLING.pattern}|(?<![^\W_])(?:{alternatives('is', True)})(?![^\W_])", re.IGNORECASE
+)
+"""What may stand between a denial and the option that it denies: "No es B"."""
 _BESIDE = rf"[)）\]\"'*번]{{0,3}}\s?(?:[,、，/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
@@ -130,7 +134,7 @@ _AMBIGUOUS = frozenset(
 )
 """Denials that in another language are no denial."""
 _CONTRASTED = re.compile(
-    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
+    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non|não|bukan|không phải|rather than|instead of|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
     re.IGNORECASE,
 )
 """Words before an "A" that is no article: "but A", "it is A"."""
@@ -320,7 +324,7 @@ class Options:
         if one.letter and not listing and _is_label(reach) and not _DIRECTLY.fullmatch(near[: wrong.start()]):
             return False
         # "B, not A" denies what follows, "B가 아니라 A" what stands before.
-        between = _FILLING.sub("", rest[rest.find(wrong.group()) + len(wrong.group()) :])
+        between = _BEFORE_NEXT.sub("", rest[rest.find(wrong.group()) + len(wrong.group()) :])
         of_next = (
             following < len(text)
             and not any(map(str.isalnum, between))
