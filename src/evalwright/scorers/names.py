@@ -41,6 +41,8 @@ from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, shortened, unreadable
 
+MIN_KIND_CHARS = 6
+"""Of a word for a kind of thing, such as "capital"; shorter ones ("which", "where") only ask."""
 MAX_SENTENCES = 12
 MAX_BARE_WORDS = 6
 MAX_ARTICLES = 8
@@ -138,7 +140,11 @@ class Names:
         asked = [token for token in read(plain(question[:2000])).tokens if token]
         self.asked = frozenset(token[:5] for token in asked)
         long = (token for token in asked if len(token) > 3 or not (token.isalpha() and token.isascii()))
-        self.about = frozenset(token[:5] for token in long if token not in FUNCTION)
+        long_words = list(long)
+        own_words = [token for token in long_words if token not in FUNCTION]
+        # "What is the capital of the country?" has no words of its own but those for kinds of things.
+        kinds = [token for token in long_words if len(token) >= MIN_KIND_CHARS]
+        self.about = frozenset(token[:5] for token in own_words or kinds)
         self.forms = frozenset(
             form for target in targets for form in (*target.forms, " ".join(target.tokens))
         )
