@@ -235,7 +235,7 @@ def test_missing_and_unsure_answers_have_columns_and_a_mark(tmp_path: Path) -> N
     assert "| Missing | Unsure |" in text
     assert "demo/many \\*" in text or "demo/many *" in text
     assert any("More than 5% of the answers of demo/many (6.0%) are missing" in note for note in board.notes)
-    assert any("--limit says: demo/many (100)" in note for note in board.notes)
+    assert any("Limited to part of the items (--limit): demo/many (100)" in note for note in board.notes)
     assert not any("Failed" in note for note in board.notes)
 
 

@@ -44,7 +44,7 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert found.overall is None
     assert found.conclusion.startswith(task.sentence)
-    assert "Next: Ask 30 more items of both" in found.conclusion
+    assert "Next: Use a larger set of questions, of about 44 items (there are 10)" in found.conclusion
     assert "demo/a" in found.conclusion
     assert found.differences == ()
     assert plain(found)["tasks"][0]["flips"][0] == {"task": "factual", "id": "item-0", "a": 1.0, "b": 0.0}

@@ -192,7 +192,7 @@ def test_what_failed_is_never_ruled_out(tmp_path: Path, scores: list[float | Non
     for rule in ("accuracy drops by more than 5 points", "accuracy is below 70%"):
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="not-ruled-out").outcomes
         assert (outcome.failed, outcome.judged) == (True, True)
-        assert "60 of 120 answers of b are missing (50.0%)" in outcome.sentence
+        assert "60 of 120 answers of b are missing (50.0%, more than 5%)" in outcome.sentence
         assert "does not pass" in outcome.sentence
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="shown").outcomes
         assert not outcome.failed

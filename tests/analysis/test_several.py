@@ -140,7 +140,7 @@ def test_what_cannot_be_compared_item_by_item_is_said(tmp_path: Path) -> None:
         in found.conclusion
     )
     assert found.conclusion.endswith(
-        "Run the same command again to fill the gap: only what is missing is sent."
+        "Repeat the `evalwright run` command that made 'factual--demo-x' to fill the gap: only what is missing is sent."
     )
     assert found.tasks[0].letters[2] == ""
     assert found.tasks[0].ranks[2] == (1, 3)

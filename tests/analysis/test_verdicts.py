@@ -15,9 +15,11 @@ from evalwright.analysis.several import compare_several
 from evalwright.core.deprecation import OldName, _warned
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
-from evalwright.reports.conclusions import worded_comparison, worded_several
+from evalwright.reports.conclusions import verdict, worded_comparison, worded_several
 from evalwright.runs.reader import Run, open_run
-from evalwright.statistics import compare_paired
+from evalwright.statistics import compare_paired, equivalence_paired
+from evalwright.statistics.designs import Design
+from evalwright.statistics.paired import paired_differences
 from evalwright.statistics.tipping import TippingPoint
 from support.runs import edited, make_run
 
@@ -91,9 +93,13 @@ def test_more_than_five_percent_missing_is_provisional(tmp_path: Path) -> None:
     five = compared(*pair(tmp_path / "five", with_missing(first, *range(5)), second))
     six = compared(*pair(tmp_path / "six", with_missing(first, *range(6)), second))
     assert five.tasks[0].provisional == ""
-    assert six.tasks[0].provisional == "6 of 100 answers of demo/a are missing (6.0%)."
-    assert "Provisional: 6 of 100 answers" in six.conclusion
-    assert "Run the same command again to fill the gap: only what is missing is sent." in six.conclusion
+    assert six.tasks[0].provisional == "6 of 100 answers of demo/a are missing (6.0%, more than 5%)."
+    assert (
+        "Provisional, although it holds whatever the 6 missing would have scored: 6 of 100 answers of demo/a are missing "
+        "(6.0%, more than 5%). Repeat the `evalwright run` command that made 'a' to fill the gap: only what is missing is sent."
+    ) in six.conclusion
+    assert six.conclusion.count("would have scored") == 1
+    assert "although it holds whatever the 6 missing" in verdict(six)
     assert "demo/a scores" in six.conclusion  # a verdict it is all the same
     assert six.as_dict()["tasks"][0]["provisional"]
 
@@ -151,18 +157,63 @@ def test_what_could_settle_an_open_comparison(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     first = [float(x) for x in rng.random(200) < 0.62]
     second = [float(x) for x in rng.random(200) < 0.56]
-    a, b = pair(tmp_path, first, second, cost=0.8)
+    a, b = pair(tmp_path, first, second, cost=0.8, limit=200)
     found = compared(a, b)
     (step,) = found.tasks[0].next_steps
     paired = found.tasks[0].paired
     assert paired is not None
     assert paired.standard_error is not None
     assert paired.verdict == "no difference seen"
-    needed = 7.849 * paired.standard_error**2 * 200 / paired.difference**2
     assert step.kind == "items"
-    assert step.n == pytest.approx(needed - 200, rel=0.1)
+    assert 200 + step.n == planned_items(first, second, abs(paired.difference))
     assert step.cost == pytest.approx(step.n * 2 * 0.8 / 200)
-    assert f"Next: Ask {step.n:,} more items of both, about {step.cost:,.2f} USD" in found.conclusion
+    assert (
+        f"Next: Evaluate both on {step.n:,} more items ({200 + step.n:,} in all, if there are as many), about "
+        f"{step.cost:,.2f} USD: a true difference of"
+    ) in found.conclusion
+
+
+def planned_items(first: list[float], second: list[float], difference: float) -> int | None:
+    """The items that a plan with these two runs asks for (`analysis.power.making`)."""
+    design = Design(paired_differences(first, second), len(first))
+    return design.items_for(difference)
+
+
+def test_six_items_are_not_one_short_of_a_verdict(tmp_path: Path) -> None:
+    first, second = [1.0] * 5 + [0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    (step,) = compared(*pair(tmp_path, first, second)).tasks[0].next_steps
+    assert step.n + 6 == planned_items(first, second, 4 / 6) == 12
+
+
+def test_no_more_items_are_asked_than_there_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    first = [float(x) for x in rng.random(200) < 0.62]
+    second = [float(x) for x in rng.random(200) < 0.56]
+    (step,) = compared(*pair(tmp_path, first, second, cost=0.8)).tasks[0].next_steps
+    assert step.cost is None
+    assert step.sentence.startswith(
+        f"Use a larger set of questions, of about {200 + step.n:,} items (there are 200)"
+    )
+    lacking = pair(tmp_path / "missing", with_missing(first, *range(30)), second)
+    steps = compared(*lacking, missing="worst-case").tasks[0].next_steps
+    assert [step.kind for step in steps] == ["fill"]
+
+
+def test_equivalence_that_was_not_shown_names_the_items_that_would_show_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    scores = rng.random((2, 300)) < 0.6
+    first, second = scores.astype(float).tolist()
+    found = compared(*pair(tmp_path, first, second, limit=300), equivalent=0.04)
+    (step,) = found.tasks[0].next_steps
+    assert (
+        "if the two are the same, equivalence within 4 points would then show four times out of five"
+        in step.sentence
+    )
+    n_shown = 0
+    for _ in range(40):
+        more = (rng.random((2, 300 + step.n)) < 0.6).astype(float)
+        n_shown += equivalence_paired(more[0], more[1], margin=0.04).equivalent
+    assert 25 <= n_shown <= 39
 
 
 def test_labels_come_before_more_items(tmp_path: Path) -> None:
@@ -172,7 +223,7 @@ def test_labels_come_before_more_items(tmp_path: Path) -> None:
     found = compared(*pair(tmp_path, first, second))
     kinds = [step.kind for step in found.tasks[0].next_steps]
     assert kinds == ["label", "items"]
-    assert "Label these 8 answers" in found.conclusion
+    assert "Label these 8 unsure answers: a difference shows if" in found.conclusion
 
 
 def test_no_difference_worth_more_items_leads_to_equivalence(tmp_path: Path) -> None:
@@ -205,13 +256,62 @@ def test_what_an_older_version_left_out_is_said_above_the_verdict(tmp_path: Path
     assert "`evalwright score a`" in found.caveats[0]
 
 
-def test_a_judge_on_one_side_is_said_above_the_verdict(tmp_path: Path) -> None:
-    a, b = pair(tmp_path, [1.0, 0.0] * 30, [1.0, 1.0] * 30)
+def judged_and_unjudged(folder: Path, n_judged: int, n_failed: int = 0) -> tuple[Run, Run]:
+    """Two runs with 10 unsure answers each, of which a judge scored so many of the first."""
+    doubtful: list[Any] = [Score(0.0, "incorrect", unsure=UNSURE)] * 10
+    a, b = pair(folder, [1.0] * 50, [*doubtful, *[1.0] * 40])
     with edited(a.folder) as record:
         record["tasks"][0]["scorers"][0]["options"] = {"unsure": {"scorer": "judge-correct"}}
-    (caveat,) = compared(open_run(a.folder), b).caveats
-    assert "a judge read the unsure answers of a, but not those of b" in caveat
-    assert "`evalwright score b --judge provider/name`" in caveat
+        record["tasks"][0] |= {"n_judged": n_judged, "n_judge_failed": n_failed}
+    return open_run(a.folder), b
+
+
+def test_a_judge_on_one_side_makes_a_verdict_provisional(tmp_path: Path) -> None:
+    a, b = judged_and_unjudged(tmp_path, n_judged=10)
+    found = compared(a, b)
+    assert (
+        "Provisional: A judge read 10 unsure answers of demo/a, but none of the 10 of demo/b, so part of the difference may be "
+        "the judge's; score both alike: `evalwright score b --judge provider/name`."
+    ) in found.conclusion
+    assert "Provisional: A judge read" in verdict(found)
+    assert found.conclusion.count("judge read") == 1
+    (strict,) = judge(
+        a, b, [parse_gate_rule("accuracy rises by more than 40 points")], mode="not-ruled-out"
+    ).outcomes
+    assert strict.failed
+    several = compare_several([a, b, make_run(tmp_path, scores=[1.0] * 50, model="demo/c", name="c")])
+    marked = {(one.a, one.b) for one in several.tasks[0].pairs if one.provisional}
+    assert marked == {(0, 1)}
+    assert "a judge read the unsure answers of a, but not those of b" in several.caveats[0]
+
+
+def test_a_judge_that_failed_throughout_has_read_nothing(tmp_path: Path) -> None:
+    a, b = judged_and_unjudged(tmp_path, n_judged=0, n_failed=10)
+    assert "judge" not in compared(a, b).conclusion.replace("evalwright judge", "")
+    assert not compare_several([a, b]).caveats
+
+
+def test_the_interval_that_allows_for_stopping_stands_in_the_conclusion(tmp_path: Path) -> None:
+    a, b = pair(tmp_path, [1.0] * 40 + [0.0] * 10, [1.0] * 25 + [0.0] * 25)
+    decision = {
+        "task": "factual", "rule": "demo/b beats demo/a", "metric": "", "a": "demo/b", "b": "demo/a", "unit": "items", "bounded": True,
+        "decided": True, "value": -0.3, "low": -0.52, "high": -0.06, "level": 0.95, "n_total": 400,
+    }  # fmt: skip
+    with edited(a.folder) as record:
+        record["stopping"] = {
+            "decisions": [],
+            "tasks": [{"task": "factual", "asked": 50, "of": 400}],
+            "budget_reached": "",
+        }
+    bare = compared(open_run(a.folder), b).conclusion
+    assert "Stopped early: this interval and p do not allow for that." in bare
+    with edited(a.folder) as record:
+        record["stopping"]["decisions"] = [decision]
+    found = compared(open_run(a.folder), b).conclusion
+    assert (
+        "The interval that does is that of the rule 'demo/b beats demo/a', on all 400 items: demo/a minus demo/b is 6.0 to 52.0 points "
+        "(95%)."
+    ) in found
 
 
 def test_provisional_pairs_among_several(tmp_path: Path) -> None:
@@ -224,7 +324,7 @@ def test_provisional_pairs_among_several(tmp_path: Path) -> None:
     marked = {(one.a, one.b) for one in found.tasks[0].pairs if one.provisional}
     assert marked == {(0, 1), (0, 2)}
     assert (
-        "Provisional are demo/a against demo/b and demo/a against demo/c: 10 of 100 answers of demo/a are missing (10.0%)."
+        "Provisional are demo/a against demo/b and demo/a against demo/c: 10 of 100 answers of demo/a are missing (10.0%, more than 5%)."
         in found.conclusion
     )
 

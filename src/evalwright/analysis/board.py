@@ -375,11 +375,13 @@ def _notes(
         yield "Overall scores and ranks generalise to tasks like these: the spread between the tasks counts, not only that of items."
     unsure = [row.n_unsure for row in rows]
     if sum(unsure):
-        readings = counted(sum(unsure), "reading")
+        answers = counted(sum(unsure), "unsure answer")
         low, high = min(unsure), max(unsure)
-        each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+        each = "" if len(rows) == 1 else f" ({low:,} to {high:,} in each run)"
+        if len(rows) > 1 and low == high:
+            each = f" ({high:,} in each run)"
         yield (
-            f"{readings} ({each} per model) {plural(sum(unsure), 'is', 'are')} unsure: scored, but a careful reader might argue. "
+            f"{answers}{each}: scored, but a careful reader might score {plural(sum(unsure), 'it', 'them')} otherwise. "
             "`evalwright runs samples RUN --unsure` lists them; a judge can read them (`evalwright score RUN --judge provider/name`)."
         )
     if split:
@@ -448,7 +450,7 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
     limits = {run.id: run.data["configuration"].get("limit") for run in runs}
     limited = [f"{row.label} ({limits[row.run]:g})" for row in rows if limits.get(row.run) is not None]
     if limited:
-        yield f"Asked no more items than --limit says: {listed(limited, 8)}."
+        yield f"Limited to part of the items (--limit): {listed(limited, 8)}."
 
 
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:

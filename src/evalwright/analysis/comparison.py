@@ -389,7 +389,7 @@ def compare_runs(
         stopped_early=stopped_early,
         next_steps=steps,
         how_to_fill=how_to_fill((a, b)),
-        caveats=tuple(caveats([a, b], matrices)),
+        caveats=tuple(left_out_caveats([a, b])),
     )
 
 
@@ -420,14 +420,19 @@ def _open_comparison(
     )
 
 
-def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know before any verdict: answers that an older version left out, and judges that read one side only."""
+def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
+    """What a reader must know before any verdict of answers that an older version left out."""
     for run in runs:
         if run.n_left_out:
             yield (
                 f"'{run.id}' was recorded by an earlier version, which left {counted(run.n_left_out, 'answer')} without a score; here "
                 f"they are missing. `evalwright score {run.name}` scores them from the record, without a request."
             )
+
+
+def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
+    """What a reader must know before any verdict: answers that an older version left out, and judges that read one side only."""
+    yield from left_out_caveats(runs)
     for one in found:
         having = [run for run in runs if any(task["name"] == one.measure.task for task in run.data["tasks"])]
         sides = {run.id: run.task(one.measure.task).n_judged > 0 for run in having}
@@ -638,12 +643,17 @@ def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
     if not any(task_ended_early(stopping, measure.task) for stopping in stoppings):
         return ""
     start = "Stopped early: this interval and p do not allow for that."
-    sides = {a.label, b.label}
+    names_of_a, names_of_b = ({run.label, run.model, run.data["model"].get("label")} for run in (a, b))
     for decision in (decision for stopping in stoppings for decision in stopping.get("decisions", ())):
-        of_pair = decision["task"] == measure.task and {decision["a"], decision["b"]} == sides
-        if not of_pair or decision["metric"] not in ("", measure.metric) or decision["low"] is None:
+        first, second = decision["a"], decision["b"]
+        of_pair = (first in names_of_a and second in names_of_b) or (
+            first in names_of_b and second in names_of_a
+        )
+        if decision["task"] != measure.task or not first or not of_pair:
             continue
-        higher, lower, low, high = decision["a"], decision["b"], decision["low"], decision["high"]
+        if decision["metric"] not in ("", measure.metric) or decision["low"] is None:
+            continue
+        higher, lower, low, high = first, second, decision["low"], decision["high"]
         if (decision["value"] or 0.0) < 0:
             higher, lower, low, high = lower, higher, -high, -low
         unit = " points" if decision["bounded"] else ""

@@ -542,9 +542,7 @@ def _provisional_score(run: Run, task: str) -> str:
     share = result.n_missing / result.n_samples if result.n_samples else 0.0
     if share <= MAX_MISSING_SHARE:
         return ""
-    return (
-        f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%)."
-    )
+    return f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing ({100 * share:.1f}%, more than 5%)."
 
 
 def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:

@@ -202,9 +202,7 @@ def _more_items(
         return None
     n_available = _available_items(whole, runs)
     if n_available is not None and needed > n_available:
-        sentence = (
-            f"Use a larger set of questions, of about {counted(needed, 'item')} (there are {count(n_available)}): {goal}."
-        )
+        sentence = f"Use a larger set of questions, of about {counted(needed, 'item')} (there are {count(n_available)}): {goal}."
         return NextStep("items", more, None, sentence)
     cost = _price_of_items(runs, more)
     price = "" if cost is None else f", about {_dollars(cost)}"
@@ -226,9 +224,7 @@ def _available_items(whole: Average, runs: Sequence[Run]) -> int | None:
         total = 0
         for sample in whole.samples:
             record = run.record(sample.measure.task)
-            total += max(
-                record["n_samples"], wanted.get(record["name"], 0) // max(1, record.get("draws", 1))
-            )
+            total += max(record["n_samples"], wanted.get(record["name"], 0) // max(1, record.get("draws", 1)))
         totals.append(total)
     return min(totals)
 

@@ -19,7 +19,7 @@ from evalwright.analysis.comparison import caveats, estimand, other_matrices, re
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
-from evalwright.analysis.robustness import how_to_fill, provisional_reason
+from evalwright.analysis.robustness import how_to_fill, one_sided_judge, provisional_reason
 from evalwright.analysis.trees import Average, average_of, overall_node
 from evalwright.analysis.words import counted, few_clusters, listed, said_once
 from evalwright.core.errors import RunError, UnknownName
@@ -125,7 +125,18 @@ def compare_several(
     many = node or len(found) > 1 or tasks_are == "sample"
     whole = average_of(found, node, tasks_are) if many else None
     labels = tuple(called(runs))
-    tables = tuple(_table(Average((one,)), place, len(found), "tasks", labels) for one in found)
+    tables = tuple(
+        _with_judges(
+            _table(Average((one,)), place, len(found), "tasks", labels), runs, [one.measure.task], labels
+        )
+        for one in found
+    )
+    overall = None
+    if whole is not None:
+        tasks_of_mean = [one.measure.task for one in whole.samples]
+        overall = _with_judges(
+            _table(whole, place, 1, "", labels, name="overall"), runs, tasks_of_mean, labels
+        )
     against = "of each pair" if place is None else "of each run from the baseline"
     how = "each pair on the items that both answered"
     first = runs[place or 0]
@@ -134,7 +145,7 @@ def compare_several(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=_table(whole, place, 1, "", labels, name="overall") if whole else None,
+        overall=overall,
         tasks=tables,
         others=tuple(_table(Average((one,)), place, 1, "", labels) for one in also),
         slices=tuple(
@@ -150,6 +161,17 @@ def compare_several(
         how_to_fill=how_to_fill(runs),
         caveats=tuple(caveats(runs, found)),
     )
+
+
+def _with_judges(
+    table: PairTable, runs: Sequence[Run], tasks: Sequence[str], labels: Sequence[str]
+) -> PairTable:
+    """The table with those pairs provisional, too, of which a judge gave scores of one run only. tasks: that the table is about."""
+    pairs = []
+    for pair in table.pairs:
+        judge = one_sided_judge((runs[pair.a], runs[pair.b]), tasks, (labels[pair.a], labels[pair.b]))
+        pairs.append(replace(pair, provisional=" ".join(filter(None, [pair.provisional, judge]))))
+    return replace(table, pairs=tuple(pairs))
 
 
 def _table(

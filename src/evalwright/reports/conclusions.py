@@ -45,9 +45,7 @@ def worded_comparison(found: Comparison) -> Comparison:
     return replace(found, tasks=tasks, conclusion=" ".join(parts))
 
 
-def _over_all_tasks(
-    found: Comparison, tasks: Sequence[TaskComparison], how_to_fill: str
-) -> list[str]:
+def _over_all_tasks(found: Comparison, tasks: Sequence[TaskComparison], how_to_fill: str) -> list[str]:
     """The mean over tasks, what it lacks, and on which tasks something else is to be said."""
     assert found.overall is not None
     names = found.labels
@@ -71,9 +69,7 @@ def _task_by_task(found: Comparison, tasks: Sequence[TaskComparison]) -> list[st
     return parts
 
 
-def _standing(
-    verdict_on: Comparison | TaskComparison, names: tuple[str, str], how_to_fill: str
-) -> list[str]:
+def _standing(verdict_on: Comparison | TaskComparison, names: tuple[str, str], how_to_fill: str) -> list[str]:
     """What a verdict does not allow for, whether it is provisional and what to do then, and how robust it is."""
     result = verdict_on.overall if isinstance(verdict_on, Comparison) else verdict_on.result
     if result is None or math.isnan(result.low):

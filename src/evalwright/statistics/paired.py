@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.core.plain import Plain
+from evalwright.core.plain import Plain, plain_fields
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.pairwise import (
     AllPairs,
@@ -105,6 +105,10 @@ class PairedComparison(Plain):
     worst_high: float = math.nan
     missing_policy: MissingPolicy = "scored"
     fillings: tuple[Filling, Filling, Filling] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON, without `fillings`: `worst_low` and `worst_high` say what comes of them."""
+        return plain_fields(self, ("fillings",))
 
 
 def compare_paired(

@@ -98,7 +98,8 @@ def _pair(
         parts=variance_parts(one, other, clusters=codes, level=aim.level),
         clusters=more_clustered(values[0] - values[1], ids, clusters),
     )
-    return MeasuredPair(f"{a.run.label} and {b.run.label}", matrix, made, design)
+    names = (a.run.label, b.run.label) if a.run.label != b.run.label else (a.run.id, b.run.id)
+    return MeasuredPair(f"{names[0]} and {names[1]}", matrix, made, design)
 
 
 def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
@@ -130,7 +131,10 @@ def _scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
     """Scores (items, prompts, draws) of both models on the prompts and items that both have, and clusters of the items."""
-    ours, theirs = _variants(task, a, sources), _variants(task, b, sources)
+    if a.run.label == b.run.label:  # the prompt, or a setting, is what is compared, and no noise
+        ours, theirs = ({"": run.tasks[task]} for run in (a, b))
+    else:
+        ours, theirs = _variants(task, a, sources), _variants(task, b, sources)
     keys = [key for key in ours if key in theirs] or [next(iter(ours))]
     mine = [ours[key] for key in keys]
     others = [theirs[key] for key in keys] if keys[0] in theirs else [next(iter(theirs.values()))]

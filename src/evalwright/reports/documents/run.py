@@ -48,6 +48,18 @@ def _unsure(run: Run) -> Iterator[doc.Block]:
         )
 
 
+def judge_sentence(run: Run) -> str:
+    """How many unsure answers a judge read, whose scores stand in the place of the rules'; "" where none did."""
+    n_judged = sum(task.n_judged for task in run.tasks)
+    n_failed = sum(task.n_judge_failed for task in run.tasks)
+    if not n_judged and not n_failed:
+        return ""
+    failed = f"; it failed on {n_failed:,} more, where the rules' scores stand" if n_failed else ""
+    if not n_judged:
+        return f"A judge failed on all {numbers.counted(n_failed, 'unsure answer')}: the rules' scores stand."
+    return f"A judge scored {numbers.counted(n_judged, 'answer')} of which the rules were unsure{failed}."
+
+
 def runs_document(runs: Sequence[Run]) -> doc.Document:
     """A line per run: its name, model, tasks with their scores, items, failures and date."""
     if not runs:
@@ -97,6 +109,8 @@ def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
 def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
     """The parts of a run. most_slices: rows of a table of slices, 0 for no tables; slice_metrics: scores in such a row."""
     blocks: list[doc.Block] = [doc.Facts(list(_made(run)))]
+    if judge := judge_sentence(run):
+        blocks.append(doc.Note(judge))
     for task in run.tasks:
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:

@@ -16,6 +16,7 @@ from evalwright.reports.columns import score_columns
 from evalwright.reports.documents.board import board_document, board_labels, coverage
 from evalwright.reports.documents.run import (
     advice,
+    judge_sentence,
     metrics_table,
     missing_cell,
     part_facts,
@@ -224,6 +225,8 @@ def _counts(run: Run) -> Iterator[doc.Block]:
         )
     if faults := faults_in_words(run.tasks):
         yield doc.Note(f"No answer, counted as wrong: {faults}.", "warn")
+    if judge := judge_sentence(run):
+        yield doc.Note(judge)
     if run.n_unsure:
         yield doc.Note(f"{_unsure_sentence(run)}")
     notes = failure_notes(run)
