@@ -57,7 +57,9 @@ class ClaimRobustness:
             if self.unsure.fewest is None:
                 holds.append(f"even if the {answers} {plural(self.unsure.n, 'was', 'were all')} misread")
             else:
-                falls.append(f"{self.unsure.fewest:,} of the {answers} would have to be misread in one direction")
+                falls.append(
+                    f"{self.unsure.fewest:,} of the {answers} would have to be misread in one direction"
+                )
         clauses = [f"It holds {listed(holds)}"] if holds else []
         if falls:
             clauses.append(f"{'to' if clauses else 'To'} overturn it, {listed(falls)}")

@@ -600,9 +600,7 @@ def _compare(
         n_b_higher=int(lower.sum()),
         flips=_flips(a, items, higher, lower, most_flips),
         slices=tuple(compare_slices(found, key, adjust) for key in found.slices),
-        equivalence=None
-        if equivalent is None
-        else equivalence_of(found, equivalent, names, provisional),
+        equivalence=None if equivalent is None else equivalence_of(found, equivalent, names, provisional),
         warnings=tuple(_warnings(a, b, found, paired)),
         other_questions=other_questions(found),
         robustness=robustness_of(whole, verdict_sign(paired.low, paired.high)) if paired else None,
@@ -620,6 +618,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             f"'{found.measure.metric}' has no known range, so nothing bounds what the missing answers would have scored: in the "
             "worst case there is no verdict."
         )
+    warnings += _unknown_robustness(found)
     scored = int(np.diag(common_counts(found)).max(initial=0))
     if paired is None:
         warnings.append(
@@ -635,6 +634,22 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
         )
     notes = group_notes(found, shown=paired is None or not math.isnan(paired.low))
     return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
+
+
+def _unknown_robustness(found: Matrix) -> list[str]:
+    """That nothing is known of what missing and unsure answers could change, for a metric without a range; none elsewhere."""
+    items = found.of_items
+    if found.measure.value_range is not None or found.unbounded.any():
+        return []
+    kinds = [
+        kind for kind, cells in (("missing", items.missing), ("unsure", items.unsure)) if cells[:2].any()
+    ]
+    if not kinds:
+        return []
+    text = f"'{found.measure.metric}' has no known range, so what the {listed(kinds)} answers could change is unknown."
+    if found.measure.kind == "mean":
+        text += " Declare it in the task: `mean: {value_range: [0, 1]}`, with the least and greatest score."
+    return [text]
 
 
 def _stopped_early(a: Run, b: Run, measure: Measure) -> str:

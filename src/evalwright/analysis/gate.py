@@ -420,7 +420,9 @@ def _provisional_difference(whole: Average, runs: tuple[Run, Run]) -> str:
     tasks = [sample.measure.task for sample in whole.samples]
     reasons = [provisional_reason(whole, names)]
     if not whole.paired and whole.samples[0].missing_policy != "worst-case":
-        of_runs = [_provisional_score(run, task) for task in tasks for run in runs if task in _task_names(run)]
+        of_runs = [
+            _provisional_score(run, task) for task in tasks for run in runs if task in _task_names(run)
+        ]
         reasons = list(dict.fromkeys(filter(None, [*reasons, *of_runs])))
     reasons.append(one_sided_judge(runs, tasks, names))
     return " ".join(filter(None, reasons))
@@ -470,9 +472,7 @@ def _gap(whole: Average, level: float) -> _Gap:
     return _Gap(made.difference, made.low, made.high, reference, made.smallest_visible_difference, how)
 
 
-def _smallest_caught(
-    rule: GateRule, gap: _Gap, margin: float, mode: Mode, bounded: bool
-) -> float | None:
+def _smallest_caught(rule: GateRule, gap: _Gap, margin: float, mode: Mode, bounded: bool) -> float | None:
     """The smallest true difference that would have failed a rule that passed, four times out of five; None where that is not known, or none would have.
 
     "shown" fails once the interval lies beyond the margin: four times out of five for a difference beyond it by what the test detects.

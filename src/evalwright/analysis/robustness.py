@@ -78,7 +78,11 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
         return counts
     # With the policy "worst-case" the verdict holds whatever the missing answers are.
     worst = whole.samples[0].missing_policy == "worst-case"
-    of_missing = None if worst else _tipping(whole, _moves(whole, sign, "missing"), lambda moved: _sign_of(moved) == sign)
+    of_missing = (
+        None
+        if worst
+        else _tipping(whole, _moves(whole, sign, "missing"), lambda moved: _sign_of(moved) == sign)
+    )
     of_unsure = _tipping(whole, _moves(whole, sign, "unsure"), lambda moved: _sign_of(moved) == sign)
     return replace(counts, missing=of_missing, unsure=of_unsure)
 
