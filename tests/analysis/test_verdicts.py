@@ -16,6 +16,9 @@ from evalwright.core.deprecation import OldName, _warned
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
 from evalwright.reports.conclusions import verdict, worded_comparison, worded_several
+from evalwright.reports.documents.run import run_document
+from evalwright.reports.documents.summary import run_summary
+from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run, open_run
 from evalwright.statistics import compare_paired, equivalence_paired
 from evalwright.statistics.designs import Design
@@ -80,6 +83,10 @@ def test_missing_and_unsure_answers_that_could_overturn_it_are_counted(tmp_path:
     unsure = compared(*pair(tmp_path / "unsure", doubtful, second)).tasks[0].robustness
     assert unsure is not None
     assert (unsure.n_unsure_a, unsure.n_unsure_b, unsure.missing) == (6, 0, None)
+    assert (
+        "unsure answers would have to be misread, with demo/a scored too high or demo/b too low."
+        in compared(*pair(tmp_path / "again", doubtful, second)).conclusion
+    )
     turned = next(
         count
         for count in itertools.count(1)
@@ -285,6 +292,14 @@ def test_a_judge_on_one_side_makes_a_verdict_provisional(tmp_path: Path) -> None
     assert "a judge read the unsure answers of a, but not those of b" in several.caveats[0]
 
 
+def test_a_run_says_how_many_answers_a_judge_scored(tmp_path: Path) -> None:
+    a, b = judged_and_unjudged(tmp_path, n_judged=7, n_failed=3)
+    line = "A judge scored 7 answers of which the rules were unsure; it failed on 3 more, where the rules' scores stand."
+    assert line in to_markdown(run_summary(a))
+    assert line in to_markdown(run_document(a))
+    assert "A judge" not in to_markdown(run_document(b)).replace("A judge can", "")
+
+
 def test_a_judge_that_failed_throughout_has_read_nothing(tmp_path: Path) -> None:
     a, b = judged_and_unjudged(tmp_path, n_judged=0, n_failed=10)
     assert "judge" not in compared(a, b).conclusion.replace("evalwright judge", "")
@@ -309,7 +324,7 @@ def test_the_interval_that_allows_for_stopping_stands_in_the_conclusion(tmp_path
         record["stopping"]["decisions"] = [decision]
     found = compared(open_run(a.folder), b).conclusion
     assert (
-        "The interval that does is that of the rule 'demo/b beats demo/a', on all 400 items: demo/a minus demo/b is 6.0 to 52.0 points "
+        "The valid interval is that of the rule 'demo/b beats demo/a', on all 400 items: demo/a minus demo/b is 6.0 to 52.0 points "
         "(95%)."
     ) in found
 

@@ -196,6 +196,11 @@ def _result(
     )
 
 
+NOT_FOR_STOPPING = "Stopped early: this interval and p do not allow for that."
+
+MAX_VALID_INTERVALS = 3
+"""Tasks of which the conclusion on a mean repeats the interval that allows for stopping early."""
+
 MOST_READ = 200_000
 """Records in which flipped items are looked for by name."""
 
@@ -368,6 +373,10 @@ def compare_runs(
             stopped_early = (
                 f"Stopped early on {listed(early, 5)}: the interval and p of this mean do not allow for that."
             )
+            for task in tasks:
+                interval = task.stopped_early.removeprefix(NOT_FOR_STOPPING).strip()
+                if interval and task.task in early[:MAX_VALID_INTERVALS]:
+                    stopped_early += f" On {task.task}: {interval}"
         if sign == 0 and not (same and same.equivalent):
             steps = next_steps(whole, (a, b), _open_comparison(overall, same, bounded=True))
     elif len(tasks) == 1:
@@ -657,7 +666,6 @@ def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
     stoppings = [run.data.get("stopping") or {} for run in (a, b)]
     if not any(task_ended_early(stopping, measure.task) for stopping in stoppings):
         return ""
-    start = "Stopped early: this interval and p do not allow for that."
     names_of_a, names_of_b = ({run.label, run.model, run.data["model"].get("label")} for run in (a, b))
     for decision in (decision for stopping in stoppings for decision in stopping.get("decisions", ())):
         first, second = decision["a"], decision["b"]
@@ -675,10 +683,10 @@ def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
         ends = f"{points(low, decision['bounded'])} to {points(high, decision['bounded'])}{unit}"
         shown = "" if low > 0 else ", which includes 0: no difference is shown"
         return (
-            f"{start} The interval that does is that of the rule '{decision['rule']}', on all {count(decision['n_total'])} "
+            f"{NOT_FOR_STOPPING} The valid interval is that of the rule '{decision['rule']}', on all {count(decision['n_total'])} "
             f"{decision['unit']}: {higher} minus {lower} is {ends} ({100 * decision['level']:g}%){shown}."
         )
-    return start
+    return NOT_FOR_STOPPING
 
 
 def _counts(task: TaskResult) -> str:

@@ -116,16 +116,18 @@ def remarks(runs: Sequence[Run]) -> list[str]:
 
 def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
     """How many replies were no answer through the model's own fault, by what became of them, and what helps."""
-    by_end: dict[str, list[TaskResult]] = {}
+    by_end: dict[tuple[str, str], list[TaskResult]] = {}
     for run in runs:
+        whose = f" of {run.label}" if len(runs) > 1 else ""
         for task, record in zip(run.tasks, run.data["tasks"], strict=True):
-            by_end.setdefault(_end_of_faults(task, record), []).append(task)
-    for end, tasks in by_end.items():
+            by_end.setdefault((whose, _end_of_faults(task, record)), []).append(task)
+    for (whose, end), tasks in by_end.items():
         faults = model_faults(tasks)
         if not faults:
             continue
         n_faults = sum(faults.values())
-        replies = f"{n_faults:,} {'reply was' if n_faults == 1 else 'replies were'}"
+        word, verb = ("reply", "was") if n_faults == 1 else ("replies", "were")
+        replies = f"{n_faults:,} {word}{whose} {verb}"
         sentence = f"{replies} no answer ({faults_in_words(tasks)}) and {_agreed(end, n_faults)}."
         yield " ".join([sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)])
 

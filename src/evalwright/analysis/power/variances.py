@@ -59,7 +59,8 @@ def _common_items(a: Measured, b: Measured) -> CommonItems:
     both = [(place, places[name]) for place, name in enumerate(a.ids) if name in places]
     left, right = np.array(both, dtype=np.int64).reshape(-1, 2).T
     codes = None if a.clusters is None else a.clusters[left]
-    return CommonItems(a.means[left], b.means[right], codes, f"{a.run.label} and {b.run.label}")
+    names = (a.run.label, b.run.label) if a.run.label != b.run.label else (a.run.id, b.run.id)
+    return CommonItems(a.means[left], b.means[right], codes, f"{names[0]} and {names[1]}")
 
 
 def variances_of(
