@@ -198,3 +198,18 @@ def test_a_metric_with_a_declared_range_has_all_that_a_bounded_one_has(tmp_path:
     assert worst is not None
     assert worst.low < paired.low
     assert compare_runs(runs[0], declare_range(runs[1], 0, 20)).tasks[0].robustness.missing is None  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("same_words", [True, False])
+def test_unsure_readings_of_the_same_words_cancel(tmp_path: Path, same_words: bool) -> None:
+    doubtful: list[Any] = [Score(0.0, "incorrect", unsure="two numbers")] * 16
+    scores = [*doubtful, *[1.0] * 44]
+    text = "one answer" if same_words else "another"
+    a = make_run(tmp_path, scores=scores, model="demo/a", name="a", text="one answer")
+    b = make_run(tmp_path, scores=[*doubtful, *[0.0] * 3, *[1.0] * 41], model="demo/b", name="b", text=text)
+    found = compare_runs(a, b)
+    kinds = [step.kind for step in found.tasks[0].next_steps]
+    robustness = found.tasks[0].robustness
+    assert robustness is not None
+    assert (robustness.n_unsure_a, robustness.n_unsure_b) == ((0, 0) if same_words else (16, 16))
+    assert ("label" in kinds) != same_words

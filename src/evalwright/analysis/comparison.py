@@ -29,6 +29,7 @@ from evalwright.analysis.robustness import (
     robustness_of,
     verdict_sign,
 )
+from evalwright.analysis.same_answers import without_same_answers
 from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
 from evalwright.analysis.words import count, counted, listed, plural, points
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
@@ -491,14 +492,17 @@ def read_matrices(
     metric: str | None = None,
     missing: MissingPolicy = "scored",
 ) -> list[Matrix]:
-    """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices."""
+    """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices.
+
+    Of two runs, what both answered in the same words is not unsure: it cannot change their difference.
+    """
     if missing not in get_args(MissingPolicy):
         raise ConfigurationError(f"missing must be 'scored' or 'worst-case', not '{missing}'.")
     refuse_shards(runs)
     results = common_results(runs, metric)
     found = [one.with_policy(missing) for one in matrices(runs, results, slices)]
     _check_slices(runs[0], slices, found)
-    return found
+    return without_same_answers((runs[0], runs[1]), found) if len(runs) == 2 else found
 
 
 def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:

@@ -501,10 +501,12 @@ def _declared_range(
     runs: Sequence[Run], task: str, results: Sequence[MetricResult]
 ) -> tuple[float, float] | None:
     """The range that the task declares for the metric (`value_range`), the same in all runs; None where there is none."""
-    ranges = set()
+    ranges = set[tuple[float, float] | None]()
     for run, metric in zip(runs, results, strict=True):
         specs = run.record(task).get("metric_specs", ())
-        options = next((spec["options"] for spec in specs if spec["label"] == metric.label), {})
+        options: Mapping[str, Any] = next(
+            (spec["options"] for spec in specs if spec["label"] == metric.label), {}
+        )
         declared = options.get("value_range")
         ranges.add((float(declared[0]), float(declared[1])) if declared else None)
     return ranges.pop() if len(ranges) == 1 else None
