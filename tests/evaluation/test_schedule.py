@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run
+from evalwright.analysis.board import make_board
 from evalwright.core.errors import Overloaded, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.samples import SampleRecord, Score
@@ -19,12 +20,14 @@ from evalwright.evaluation.rules import ModelRule, score_kind
 from evalwright.evaluation.schedule import ScoreTable, look_places
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
+from evalwright.reports.documents.summary import board_summary
 from evalwright.reports.endings import stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED
 from evalwright.statistics import compare_paired, parse_rule
 from evalwright.tasks.loading import task_from_definition
 from support.command import records
+from support.shown import terminal
 
 ONCE = Pacing(max_attempts=1, max_concurrency=40, start_concurrency=40)
 
@@ -236,6 +239,23 @@ def test_missing_answers_are_left_out_and_hardly_delay_a_decision() -> None:
     assert decision["early"]
     assert decision["failed"] > 0
     assert decision["units"] <= complete["units"] + 100
+
+
+def test_a_decision_with_more_than_five_percent_missing_is_provisional() -> None:
+    models = [knows("one", 0.9, **failing(lambda i: i % 11 == 0)), knows("two", 0.6)]
+    a, b = evaluate(quiz(600), models, until="A beats B")
+    (decision,) = stopping(a)["decisions"]
+    assert decision["early"]
+    n_missing = decision["failed"]
+    share = 100 * n_missing / decision["units"]
+    reason = f"{n_missing} of {decision['units']} answers of one are missing ({share:.1f}%, more than 5%)."
+    assert decision["provisional"] == reason
+    sentence = stopping_sentences(a)[0]
+    assert "provisionally decided early" in sentence
+    assert sentence.endswith(f"Provisional: {reason}")
+    board = terminal(board_summary(make_board([a, b])), width=100)
+    assert "one *" in board
+    assert "* provisional: more than 5% of the answers are missing." in board
 
 
 def test_unsure_answers_count_with_their_value_in_a_rule() -> None:

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from evalwright.analysis.claims import ClaimRobustness, ClaimSide, robustness_of_claim
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.next_step import NextStep, OpenComparison, design_of, next_steps
@@ -28,6 +29,7 @@ from evalwright.analysis.robustness import (
     robustness_of,
     verdict_sign,
 )
+from evalwright.analysis.same_answers import without_same_answers
 from evalwright.analysis.trees import Average, GroupDifference, average_of, group_differences, overall_node
 from evalwright.analysis.words import count, counted, listed, plural, points
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
@@ -55,6 +57,7 @@ from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.multiplicity import Adjustment
 from evalwright.statistics.paired import Equivalence
 from evalwright.statistics.pairwise import MissingPolicy
+from evalwright.statistics.tipping import TippingPoint
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -62,7 +65,14 @@ LEVEL = 0.9
 
 @dataclass(frozen=True, slots=True)
 class TaskEquivalence(Plain):
-    """Whether the difference lies inside +-margin. p_value is nan where the test has none of its own."""
+    """Whether the difference lies inside +-margin.
+
+    Args:
+        p_value: nan where the test has none of its own.
+        provisional: why an equivalence is no final one, "" where it is.
+        missing, unsure: how many missing answers would have to go against an equivalence, and how many unsure ones would have to be
+            misread in one direction; None where there are none, or nothing was shown.
+    """
 
     difference: float
     low: float
@@ -72,10 +82,17 @@ class TaskEquivalence(Plain):
     equivalent: bool
     method: str
     sentence: str
+    provisional: str = ""
+    missing: TippingPoint | None = None
+    unsure: TippingPoint | None = None
 
 
-def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> TaskEquivalence:
+def equivalence_of(
+    found: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
+) -> TaskEquivalence:
     """TOST of the first two runs of a matrix: paired on common items, else as independent samples.
+
+    provisional: why a verdict on the two is no final one, "" where it is.
 
     Raises ConfigurationError for a margin that is not above 0, or not below the range of the scores.
     """
@@ -87,19 +104,56 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
         )
     if not common.any():
         apart = unpaired_of(found, level=LEVEL)
-        return _result(apart, margin, math.nan, f"TOST, {apart.interval_method}", names, bounded)
+        method = f"TOST, {apart.interval_method}"
+        return _result(apart, margin, math.nan, method, names, bounded, provisional=provisional)
     part = found.part(common)
     same = equivalence_paired(
         part.values[0], part.values[1], margin=margin, missing=part.missing[:2], missing_policy=found.missing_policy,
         clusters=part.clusters, value_range=found.measure.value_range,
     )  # fmt: skip
-    return _result(same, margin, same.p_value, same.method, names, bounded)
+    whole = Average((found,))
+    robustness = _robustness_inside(whole, margin) if _is_inside(same, margin) else ClaimRobustness()
+    return _result(
+        same,
+        margin,
+        same.p_value,
+        same.method,
+        names,
+        bounded,
+        provisional=provisional,
+        robustness=robustness,
+    )
 
 
-def overall_equivalence(whole: Average, margin: float, names: tuple[str, str]) -> TaskEquivalence:
-    """TOST of an average over tasks; all must be bounded and have common items."""
+def overall_equivalence(
+    whole: Average, margin: float, names: tuple[str, str], provisional: str = ""
+) -> TaskEquivalence:
+    """TOST of an average over tasks; all must be bounded and have common items. provisional: as of `equivalence_of`."""
     found, method = whole.difference(level=LEVEL), f"TOST, {whole.words}"
-    return _result(found, margin, math.nan, method, (f"Over all tasks {names[0]}", names[1]), True)
+    names = (f"Over all tasks {names[0]}", names[1])
+    robustness = _robustness_inside(whole, margin) if _is_inside(found, margin) else ClaimRobustness()
+    return _result(
+        found, margin, math.nan, method, names, True, provisional=provisional, robustness=robustness
+    )
+
+
+def _robustness_inside(whole: Average, margin: float) -> ClaimRobustness:
+    """How robust it is that the interval of the difference lies inside +-margin."""
+
+    def interval(moved: Average) -> tuple[float, float]:
+        if len(moved.samples) == 1:
+            paired = paired_of(moved.samples[0], level=LEVEL)
+            return paired.low, paired.high
+        overall = moved.difference(level=LEVEL)
+        return overall.low, overall.high
+
+    above_least = ClaimSide(1, lambda moved: interval(moved)[0] >= -margin)
+    below_most = ClaimSide(-1, lambda moved: interval(moved)[1] <= margin)
+    return robustness_of_claim(whole, [above_least, below_most])
+
+
+def _is_inside(found: MacroDifference | UnpairedComparison | Equivalence, margin: float) -> bool:
+    return bool(found.low >= -margin and found.high <= margin)
 
 
 def _result(
@@ -109,20 +163,38 @@ def _result(
     method: str,
     names: tuple[str, str],
     bounded: bool,
+    *,
+    provisional: str,
+    robustness: ClaimRobustness = ClaimRobustness(),  # noqa: B008 - it is frozen
 ) -> TaskEquivalence:
     low, high = found.low, found.high
-    inside = bool(low >= -margin and high <= margin)
+    inside = _is_inside(found, margin)
     scale, unit, decimals = (100.0, " points", 1) if bounded else (1.0, "", 4)
     nearest = max(abs(low), abs(high)) * scale
     if math.isfinite(nearest) and round(nearest, decimals) == round(margin * scale, decimals):
         decimals += 1  # so that an end just beyond the margin does not look like it
-    said = "are equivalent" if inside else "were not shown to be equivalent"
+    mark = "provisionally " if provisional else ""
+    said = f"are {mark}equivalent" if inside else "were not shown to be equivalent"
     ends = f"90% interval {low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
     text = (
         f"{names[0]} and {names[1]} {said} within {margin * scale:g}{unit} (two one-sided tests at 5%, "
         f"{'no interval' if math.isnan(low) else ends})."
     )
-    return TaskEquivalence(found.difference, low, high, margin, p_value, inside, method, text)
+    if inside and robustness.sentence:
+        text += f" {robustness.sentence}"
+    return TaskEquivalence(
+        difference=found.difference,
+        low=low,
+        high=high,
+        margin=margin,
+        p_value=p_value,
+        equivalent=inside,
+        method=method,
+        sentence=text,
+        provisional=provisional if inside else "",
+        missing=robustness.missing,
+        unsure=robustness.unsure,
+    )
 
 
 NOT_FOR_STOPPING = "Stopped early: this interval and p do not allow for that."
@@ -281,7 +353,6 @@ def compare_runs(
             {one.name: one.difference for one in reversed(groups)} if node and tasks_are == "fixed" else {}
         )
         overall = of_node[node.name] if node and node.name in of_node else whole.difference()
-        same = overall_equivalence(whole, equivalent, names) if equivalent is not None else None
     if whole is None and len(tasks) == 1:
         tasks = (replace(tasks[0], next_steps=_steps_of_task(a, b, matrices[0], tasks[0])),)
     how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
@@ -297,6 +368,8 @@ def compare_runs(
         names_of_tasks = [sample.measure.task for sample in whole.samples]
         judge = one_sided_judge((a, b), names_of_tasks, names)
         provisional = " ".join(filter(None, [provisional_reason(whole, names), judge]))
+        if equivalent is not None:
+            same = overall_equivalence(whole, equivalent, names, provisional)
         if early := [task.task for task in tasks if task.stopped_early and task.task in names_of_tasks]:
             stopped_early = (
                 f"Stopped early on {listed(early, 5)}: the interval and p of this mean do not allow for that."
@@ -307,6 +380,8 @@ def compare_runs(
                     stopped_early += f" On {task.task}: {interval}"
         if sign == 0 and not (same and same.equivalent):
             steps = next_steps(whole, (a, b), _open_comparison(overall, same, bounded=True))
+    elif len(tasks) == 1:
+        provisional, judge = tasks[0].provisional, tasks[0].one_sided_judge
     return Comparison(
         a=a.id,
         b=b.id,
@@ -417,14 +492,17 @@ def read_matrices(
     metric: str | None = None,
     missing: MissingPolicy = "scored",
 ) -> list[Matrix]:
-    """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices."""
+    """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices.
+
+    Of two runs, what both answered in the same words is not unsure: it cannot change their difference.
+    """
     if missing not in get_args(MissingPolicy):
         raise ConfigurationError(f"missing must be 'scored' or 'worst-case', not '{missing}'.")
     refuse_shards(runs)
     results = common_results(runs, metric)
     found = [one.with_policy(missing) for one in matrices(runs, results, slices)]
     _check_slices(runs[0], slices, found)
-    return found
+    return without_same_answers((runs[0], runs[1]), found) if len(runs) == 2 else found
 
 
 def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
@@ -518,6 +596,8 @@ def _compare(
     higher, lower = items.values[0] > items.values[1], items.values[0] < items.values[1]
     paired = paired_of(found) if found.common().any() else None
     whole = Average((found,))
+    of_missing = provisional_reason(whole, names) if paired else ""
+    provisional = " ".join(filter(None, [of_missing, judge]))
     return TaskComparison(
         task=measure.task,
         metric=measure.metric,
@@ -533,11 +613,11 @@ def _compare(
         n_b_higher=int(lower.sum()),
         flips=_flips(a, items, higher, lower, most_flips),
         slices=tuple(compare_slices(found, key, adjust) for key in found.slices),
-        equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
+        equivalence=None if equivalent is None else equivalence_of(found, equivalent, names, provisional),
         warnings=tuple(_warnings(a, b, found, paired)),
         other_questions=other_questions(found),
         robustness=robustness_of(whole, verdict_sign(paired.low, paired.high)) if paired else None,
-        provisional=" ".join(filter(None, [provisional_reason(whole, names) if paired else "", judge])),
+        provisional=provisional,
         one_sided_judge=judge,
         stopped_early=_stopped_early(a, b, measure),
     )
@@ -551,6 +631,7 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             f"'{found.measure.metric}' has no known range, so nothing bounds what the missing answers would have scored: in the "
             "worst case there is no verdict."
         )
+    warnings += _unknown_robustness(found)
     scored = int(np.diag(common_counts(found)).max(initial=0))
     if paired is None:
         warnings.append(
@@ -566,6 +647,22 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
         )
     notes = group_notes(found, shown=paired is None or not math.isnan(paired.low))
     return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
+
+
+def _unknown_robustness(found: Matrix) -> list[str]:
+    """That nothing is known of what missing and unsure answers could change, for a metric without a range; none elsewhere."""
+    items = found.of_items
+    if found.measure.value_range is not None or found.unbounded.any():
+        return []
+    kinds = [
+        kind for kind, cells in (("missing", items.missing), ("unsure", items.unsure)) if cells[:2].any()
+    ]
+    if not kinds:
+        return []
+    text = f"'{found.measure.metric}' has no known range, so what the {listed(kinds)} answers could change is unknown."
+    if found.measure.kind == "mean":
+        text += " Declare it in the task: `mean: {value_range: [0, 1]}`, with the least and greatest score."
+    return [text]
 
 
 def _stopped_early(a: Run, b: Run, measure: Measure) -> str:

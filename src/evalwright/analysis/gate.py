@@ -18,7 +18,8 @@ rule, and the sentence of each outcome says which:
 
 Where several rules or tasks are tested for being shown, the 5% are shared among them (Bonferroni). To pass the other way every
 single one must be ruled out, which needs no correction. Missing answers are left out, as in the comparison, and a difference is shown as
-there: A - B. Where too many are missing the verdict is provisional, and then nothing is ruled out. What cannot be judged (nothing was
+there: A - B. Where too many are missing, or a judge read the unsure answers of one run only, the verdict is provisional, and then nothing is
+ruled out. Each verdict says how many of the missing answers, and of the unsure ones, would overturn it. What cannot be judged (nothing was
 scored) fails both ways. A rule that passes says the smallest difference that it would have caught, four times out of five.
 """
 
@@ -28,8 +29,10 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Literal, cast
 
+from evalwright.analysis.claims import ClaimRobustness, ClaimSide, robustness_of_claim
 from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import other_questions
 from evalwright.analysis.robustness import one_sided_judge, provisional_reason
@@ -47,7 +50,7 @@ from evalwright.runs.simulations import refuse_shards
 from evalwright.statistics import smallest_visible_difference
 from evalwright.statistics.macro import TasksAre
 from evalwright.statistics.pairwise import MissingPolicy
-from evalwright.statistics.tipping import MAX_MISSING_SHARE
+from evalwright.statistics.tipping import MAX_MISSING_SHARE, TippingPoint
 
 Verb = Literal["drops", "rises", "changes", "below", "above", "differs"]
 Unit = Literal["", "points", "%"]
@@ -134,6 +137,8 @@ def level_of(rule: GateRule, *, bounded: bool) -> float:
 
 Mode = Literal["shown", "not-ruled-out"]
 ALPHA = 0.05
+POWER = 0.8
+"""The probability of failing with the smallest difference that a gate is said to catch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,9 @@ class RuleResult:
     """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by; if not, it failed.
 
     provisional: why its numbers are no final ones, "" where they are. smallest_caught: of a rule that passed, the smallest true
-    difference that would have made it fail with a probability of 80%; None of rules about one run.
+    difference that would have made it fail with a probability of 80%; None of rules about one run. missing, unsure: how many missing
+    answers would have to go against the verdict, and how many unsure ones would have to be misread in one direction; None where there
+    are none, and of rules about one run.
     """
 
     rule: str
@@ -152,6 +159,8 @@ class RuleResult:
     sentence: str
     provisional: str = ""
     smallest_caught: float | None = None
+    missing: TippingPoint | None = None
+    unsure: TippingPoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +295,7 @@ def _threshold(b: Run, target: _Target, mode: Mode, missing: MissingPolicy) -> R
         ends = found.bounds or (math.nan, math.nan)
     if any(map(math.isnan, (found.value, *ends))):
         return _not_judged(target, result.label)
-    provisional = _provisional_score(b, target.task)
+    provisional = "" if missing == "worst-case" else _provisional_score(b, target.task)
     # Shown is what the whole interval shows, ruled out what no part of it allows.
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
@@ -331,20 +340,18 @@ def _difference(
         if not why and any(one.unbounded.any() for one in found):
             why = "what the missing answers would have scored has no known range"
         return _not_judged(target, label, why)
-    of_reference = rule.unit == "%"  # A's score
-    margin = rule.amount / 100 * abs(gap.reference) if of_reference else level_of(rule, bounded=bounded)
-    if mode == "shown":
-        drop, rise = gap.low > margin, gap.high < -margin
-    else:
-        drop, rise = gap.high >= margin, gap.low <= -margin
+    margin = _margin(rule, gap, bounded=bounded)
+    drop, rise = _fails(gap, margin, mode)
     failed = {"drops": drop, "rises": rise}.get(rule.verb, drop or rise)
-    ids = runs[0].id, runs[1].id
-    judge = one_sided_judge(runs, [one.measure.task for one in whole.samples], ids)
-    provisional = " ".join(filter(None, [provisional_reason(whole, ids), judge]))
+    provisional = _provisional_difference(whole, runs)
     verdict = _verdict(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed, verdict = True, NOT_FINAL
-    caught = None if failed else _smallest_caught(gap, margin, mode, bounded)
+    caught = None if failed else _smallest_caught(rule, gap, margin, mode, bounded)
+    robustness = ClaimRobustness()
+    if whole.paired:
+        sides = _sides_of_verdict(rule, mode, level, bounded=bounded, fails=(drop, rise))
+        robustness = robustness_of_claim(whole, sides)
     shown, *ends = (_number(x, bounded, signed=True) for x in (gap.difference, gap.low, gap.high))
     beyond = "" if rule.verb == "differs" else f" by more than {_number(margin, bounded)}"
     sure = f"two-sided {100 * level:.4g}%" if two_sided else f"one-sided {50 + 50 * level:.4g}%"
@@ -353,9 +360,76 @@ def _difference(
         f"A - B in {label} is {shown} [{', '.join(ends)}] ({gap.how}); that B {rule.verb}{beyond} {verdict} "
         f"({sure}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
+    if robustness.sentence:
+        text += f" {robustness.sentence}"
     return RuleResult(
-        rule.text, task, label, failed, True, f"{task}: {text}" if task else text, provisional, caught
+        rule=rule.text,
+        task=task,
+        metric=label,
+        failed=failed,
+        judged=True,
+        sentence=f"{task}: {text}" if task else text,
+        provisional=provisional,
+        smallest_caught=caught,
+        missing=robustness.missing,
+        unsure=robustness.unsure,
     )
+
+
+def _margin(rule: GateRule, gap: _Gap, *, bounded: bool) -> float:
+    """The rule's amount as a difference; "%" is of A's score."""
+    if rule.unit == "%":
+        return rule.amount / 100 * abs(gap.reference)
+    return level_of(rule, bounded=bounded)
+
+
+def _fails(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
+    """Whether a rule about drops fails, and one about rises."""
+    if mode == "shown":
+        return gap.low > margin, gap.high < -margin
+    return gap.high >= margin, gap.low <= -margin
+
+
+def _sides_of_verdict(
+    rule: GateRule, mode: Mode, level: float, *, bounded: bool, fails: tuple[bool, bool]
+) -> list[ClaimSide]:
+    """What would overturn the verdict on a rule: that one of the sides on which it passes fails, or that the failing one passes.
+
+    fails: as of `_fails`. A rule about changes that is not ruled out has none: it takes both sides to pass.
+    """
+    sides = {"drops": [0], "rises": [1]}.get(rule.verb, [0, 1])
+    failing = [side for side in sides if fails[side]]
+    if failing and len(sides) > 1 and mode == "not-ruled-out":
+        return []
+
+    def stands(side: int) -> ClaimSide:
+        def holds(moved: Average) -> bool:
+            gap = _gap(moved, level)
+            return _fails(gap, _margin(rule, gap, bounded=bounded), mode)[side] == fails[side]
+
+        # A drop is overturned by a lower A - B, that there is none by a higher one; a rise the other way round.
+        towards_drop = 1 if side == 0 else -1
+        return ClaimSide(towards_drop if fails[side] else -towards_drop, holds)
+
+    return [stands(side) for side in failing or sides]
+
+
+def _provisional_difference(whole: Average, runs: tuple[Run, Run]) -> str:
+    """Why a verdict on both runs is provisional, "" where it is not: by missing answers, also of runs without a common item, or a judge."""
+    names = (runs[0].id, runs[1].id)
+    tasks = [sample.measure.task for sample in whole.samples]
+    reasons = [provisional_reason(whole, names)]
+    if not whole.paired and whole.samples[0].missing_policy != "worst-case":
+        of_runs = [
+            _provisional_score(run, task) for task in tasks for run in runs if task in _task_names(run)
+        ]
+        reasons = list(dict.fromkeys(filter(None, [*reasons, *of_runs])))
+    reasons.append(one_sided_judge(runs, tasks, names))
+    return " ".join(filter(None, reasons))
+
+
+def _task_names(run: Run) -> set[str]:
+    return {task.name for task in run.tasks}
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,22 +472,51 @@ def _gap(whole: Average, level: float) -> _Gap:
     return _Gap(made.difference, made.low, made.high, reference, made.smallest_visible_difference, how)
 
 
-def _smallest_caught(gap: _Gap, margin: float, mode: Mode, bounded: bool) -> float | None:
-    """The smallest true difference that would have failed a rule that passed; None where that is not known, or none would have.
+def _smallest_caught(rule: GateRule, gap: _Gap, margin: float, mode: Mode, bounded: bool) -> float | None:
+    """The smallest true difference that would have failed a rule that passed, four times out of five; None where that is not known, or none would have.
 
     "shown" fails once the interval lies beyond the margin: four times out of five for a difference beyond it by what the test detects.
-    "not-ruled-out" passes a difference of the margin itself at most one time in twenty.
+    "not-ruled-out" fails unless the interval ends within the margin: a difference of the margin itself fails 19 times out of 20, and
+    four times out of five one that is smaller by (z.95 - z.80) standard errors; 0 where no difference is needed.
     """
     if mode == "not-ruled-out":
-        return margin
+        return _smallest_not_ruled_out(rule, gap, margin)
     caught = margin + gap.visible
     return caught if math.isfinite(caught) and not (bounded and caught >= 1) else None
+
+
+def _smallest_not_ruled_out(rule: GateRule, gap: _Gap, margin: float) -> float | None:
+    below = gap.difference - gap.low
+    above = gap.high - gap.difference
+    error = gap.visible / (NormalDist().inv_cdf(1 - ALPHA) + NormalDist().inv_cdf(POWER))
+    if not math.isfinite(error):
+        return None
+    if error == 0:
+        return margin
+
+    def power(difference: float) -> float:
+        """Of failing, with this true difference towards what the rule says."""
+        toward, away = (below, above) if rule.verb == "rises" else (above, below)
+        fails = 1 - NormalDist().cdf((margin - toward - difference) / error)
+        if rule.verb == "changes":
+            fails += NormalDist().cdf((away - margin - difference) / error)
+        return fails
+
+    low, high = 0.0, margin
+    if power(low) >= POWER:
+        return 0.0
+    while high - low > margin / 10_000:
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
 
 
 def _caught_text(rule: GateRule, caught: float | None, bounded: bool) -> str:
     if caught is None:
         return ""
     what = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
+    if caught == 0:
+        return f" This gate would have failed four times out of five without any {what}."
     return f" The smallest {what} that this gate would have caught is {_number(caught, bounded)}."
 
 

@@ -7,7 +7,7 @@ more than 5% of either run's answers are missing, or the two runs lack answers t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,8 +78,13 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
         return counts
     # With the policy "worst-case" the verdict holds whatever the missing answers are.
     worst = whole.samples[0].missing_policy == "worst-case"
-    of_missing = None if worst else _tipping(whole, _moves(whole, sign, "missing"), sign)
-    return replace(counts, missing=of_missing, unsure=_tipping(whole, _moves(whole, sign, "unsure"), sign))
+    of_missing = (
+        None
+        if worst
+        else _tipping(whole, _moves(whole, sign, "missing"), lambda moved: _sign_of(moved) == sign)
+    )
+    of_unsure = _tipping(whole, _moves(whole, sign, "unsure"), lambda moved: _sign_of(moved) == sign)
+    return replace(counts, missing=of_missing, unsure=of_unsure)
 
 
 def deciding_moves(whole: Average, sign: int, what: str) -> TippingPoint | None:
@@ -89,7 +94,27 @@ def deciding_moves(whole: Average, sign: int, what: str) -> TippingPoint | None:
     """
     if not _is_bounded(whole):
         return None
-    return _tipping(whole, _moves(whole, -sign, what), sign, made=True)
+    return _tipping(whole, _moves(whole, -sign, what), lambda moved: _sign_of(moved) != sign)
+
+
+def tipping_point(
+    whole: Average, sign: int, what: str, holds: Callable[[Average], bool]
+) -> TippingPoint | None:
+    """How many missing answers or unsure readings, moved one after the other, overturn a claim about the first two runs.
+
+    Args:
+        sign: 1 where a lower difference speaks against the claim, -1 where a higher one does.
+        what: "missing" or "unsure".
+        holds: whether the claim holds on these samples.
+
+    Returns:
+        None where there are none, where their range is not known, or where the claim is about the worst case already.
+    """
+    if not _is_bounded(whole):
+        return None
+    if what == "missing" and whole.samples[0].missing_policy == "worst-case":
+        return None
+    return _tipping(whole, _moves(whole, sign, what), holds)
 
 
 def provisional_reason(whole: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)) -> str:
@@ -212,9 +237,9 @@ def _moves(whole: Average, sign: int, what: str) -> list[tuple[Matrix, Moves]]:
 
 
 def _tipping(
-    whole: Average, parts: Sequence[tuple[Matrix, Moves]], sign: int, *, made: bool = False
+    whole: Average, parts: Sequence[tuple[Matrix, Moves]], holds: Callable[[Average], bool]
 ) -> TippingPoint | None:
-    """The fewest moves after which the verdict of that sign falls, or, `made`, after which there is one."""
+    """The fewest moves after which a claim about the samples no longer holds."""
     n_moves = sum(len(moves) for _, moves in parts)
     if n_moves == 0:
         return None
@@ -226,7 +251,7 @@ def _tipping(
             replace(part, values=moves.applied(part.values, int(n)))
             for (part, moves), n in zip(parts, per_task, strict=True)
         )
-        return (_sign_of(replace(whole, samples=samples)) == sign) != made
+        return holds(replace(whole, samples=samples))
 
     n_harmful = sum(int(np.count_nonzero(moves.harm > 0)) for _, moves in parts)
     return TippingPoint(n_moves, fewest_overturning(n_moves, n_harmful, holds_after))

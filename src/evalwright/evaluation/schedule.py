@@ -22,6 +22,7 @@ from evalwright.evaluation.planning import Plan
 from evalwright.evaluation.rules import ModelRule, ScoreKind, UnitOrder, in_full, score_kind, shown
 from evalwright.models.base import LocalModel, Model
 from evalwright.runs.writer import write_plan
+from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 if TYPE_CHECKING:
     from evalwright.statistics import Decision
@@ -79,6 +80,10 @@ class ScoreTable:
         if any(self._seen[item] < self._draws for item in items):
             return None
         return [self._sums[item] / self._scored[item] if self._scored[item] else None for item in items]
+
+    def count_missing(self, items: Sequence[int]) -> int:
+        """How many of the items were asked in full and have no score."""
+        return sum(self._seen[item] >= self._draws and not self._scored[item] for item in items)
 
 
 class InterimAnalysis:
@@ -143,6 +148,24 @@ class InterimAnalysis:
         if self._fed >= min(FIRST_LOOK, self._order.n_units):
             self.decision = self._monitor.decision()
 
+    @property
+    def provisional(self) -> str:
+        """Why what is known is provisional: too many answers are missing from the units seen; "" where it is not."""
+        items = [item for unit in range(self._fed) for item in self._order.members(unit)]
+        if not items:
+            return ""
+        sentences = []
+        names = [self.rule.a, self.rule.b] if len(self.models) > 1 else [""]
+        for name, table in zip(names, self.tables.values(), strict=True):
+            n_missing = table.count_missing(items)
+            share = n_missing / len(items)
+            if share > MAX_MISSING_SHARE:
+                of_model = f" of {name}" if name else ""
+                sentences.append(
+                    f"{n_missing:,} of {len(items):,} answers{of_model} are missing ({100 * share:.1f}%, more than 5%)"
+                )
+        return f"{' and '.join(sentences)}." if sentences else ""
+
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: the rule, its task, and the decision."""
         decision = self.decision.as_dict()
@@ -151,6 +174,8 @@ class InterimAnalysis:
             trouble = "no item has the scores that it needs."
         if trouble:
             decision |= {"decided": False, "verdict": "undecided", "trouble": trouble}
+        if decision["decided"] and self.provisional:
+            decision["provisional"] = self.provisional
         return {
             "task": self.task.name,
             "rule": in_full(self.rule),
@@ -324,6 +349,8 @@ def _state(analysis: InterimAnalysis, several: bool) -> str:
         sign = "+" if analysis.rule.kind != "precision" else ""
         bounded = analysis.kind.value_range == (0.0, 1.0)
         words.append(f"{100 * found.value:{sign}.1f} points" if bounded else f"{found.value:{sign}.3g}")
+    if found.decided and analysis.provisional:
+        words[0] = f"{words[0]} (provisional)"
     return f"{analysis.rule.text}{where}: {', '.join(words)}, {found.units:,} of {found.n_total:,}"
 
 

@@ -18,6 +18,7 @@ from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult, faults_in_words, model_faults
 from evalwright.scorers.registry import WORST
+from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
 AGAIN = "Run the same command again: only what is missing is sent."
 
@@ -270,9 +271,19 @@ def _decision(found: Mapping[str, Any]) -> str:
     if not found["decided"]:
         return f"{name}: undecided after {units}{seen}."
     when = "early, " if found["early"] else ""
-    return (
-        f"{name}: {found['verdict']}, decided {when}after {units}{seen} (level {level}; {found['method']})."
-    )
+    provisional = _provisional_decision(found)
+    mark = "provisionally " if provisional else ""
+    sentence = f"{name}: {found['verdict']}, {mark}decided {when}after {units}{seen} (level {level}; {found['method']})."
+    return f"{sentence} Provisional: {provisional}" if provisional else sentence
+
+
+def _provisional_decision(decision: Mapping[str, Any]) -> str:
+    """Why a decision is provisional, "" where it is not. Runs of earlier versions recorded only how many items have no score."""
+    if "provisional" in decision:
+        return str(decision["provisional"])
+    if decision["unit"] != "items" or decision["failed"] <= MAX_MISSING_SHARE * decision["units"]:
+        return ""
+    return "more than 5% of the answers are missing."
 
 
 def _interval(found: Mapping[str, Any]) -> str:

@@ -39,7 +39,10 @@ UNIT_RANGE = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The metric of one task. bounded: item scores lie between 0 and 1. lower_is_better: said of the scores as shown."""
+    """The metric of one task. bounded: item scores lie between 0 and 1. lower_is_better: said of the scores as shown.
+
+    declared_range: that of the scores as shown, where the task declares one for a metric that has none by its kind.
+    """
 
     task: str
     metric: str
@@ -48,11 +51,14 @@ class Measure:
     bounded: bool
     lower_is_better: bool
     form: Form
+    declared_range: tuple[float, float] | None = None
 
     @property
     def value_range(self) -> tuple[float, float] | None:
         """The range of an item's score, None where it is not known; a pseudo-value has none."""
-        return UNIT_RANGE if self.bounded and self.is_mean else None
+        if not self.is_mean:
+            return None
+        return UNIT_RANGE if self.bounded else self.declared_range
 
     @property
     def is_mean(self) -> bool:
@@ -184,9 +190,18 @@ def pooled(found: Sequence[Matrix], name: str) -> Matrix:
 
 
 def make_matrix(
-    task: str, results: Sequence[MetricResult], scores: Sequence[ItemScores], slices: Sequence[str] = ()
+    task: str,
+    results: Sequence[MetricResult],
+    scores: Sequence[ItemScores],
+    slices: Sequence[str] = (),
+    declared_range: tuple[float, float] | None = None,
 ) -> Matrix:
-    """Put the runs' item scores side by side. results: the metric of each run, in the same order as scores."""
+    """Put the runs' item scores side by side.
+
+    Args:
+        results: the metric of each run, in the same order as scores.
+        declared_range: of the scores as recorded, as the runs' tasks declare it.
+    """
     import numpy as np
 
     pairing = pair_items(scores)
@@ -205,7 +220,10 @@ def make_matrix(
     main = results[0]
     values = _as_shown(form, values)
     bounded = main.kind in BOUNDED
-    measure = Measure(task, main.label, main.scorer, main.kind, bounded, main.less_is_better, form)
+    shown_range = _range_as_shown(form, declared_range, values)
+    measure = Measure(
+        task, main.label, main.scorer, main.kind, bounded, main.less_is_better, form, shown_range
+    )
     found = {key: codes for key in slices if (codes := _slice_codes(key, pairing, scores)) is not None}
     return Matrix(measure, keys, values, asked, missing, unsure, clusters, found, pairing)
 
@@ -235,7 +253,9 @@ def matrices(
                     "have: it was changed, or another program wrote it."
                 )
     made = {
-        task: make_matrix(task, found, [one[task] for one in scores], slices)
+        task: make_matrix(
+            task, found, [one[task] for one in scores], slices, _declared_range(runs, task, found)
+        )
         for task, found in results.items()
     }
     others = {task: results[task] for task, one in made.items() if not one.measure.is_mean}
@@ -475,6 +495,33 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
     if least > SAME or (not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED):
         return "other"
     return best
+
+
+def _declared_range(
+    runs: Sequence[Run], task: str, results: Sequence[MetricResult]
+) -> tuple[float, float] | None:
+    """The range that the task declares for the metric (`value_range`), the same in all runs; None where there is none."""
+    ranges = set[tuple[float, float] | None]()
+    for run, metric in zip(runs, results, strict=True):
+        specs = run.record(task).get("metric_specs", ())
+        options: Mapping[str, Any] = next(
+            (spec["options"] for spec in specs if spec["label"] == metric.label), {}
+        )
+        declared = options.get("value_range")
+        ranges.add((float(declared[0]), float(declared[1])) if declared else None)
+    return ranges.pop() if len(ranges) == 1 else None
+
+
+def _range_as_shown(
+    form: Form, declared_range: tuple[float, float] | None, values: NDArray[np.float64]
+) -> tuple[float, float] | None:
+    """A declared range in the metric's direction; None where a score lies outside of it. values: as shown."""
+    if declared_range is None or form == "other":
+        return None
+    low, high = sorted(_as_shown(form, end) for end in declared_range)
+    if ((values < low) | (values > high)).any():
+        return None
+    return low, high
 
 
 def _as_shown(form: Form, scores: Any) -> Any:

@@ -13,7 +13,7 @@ from evalwright.metrics.tree import Node, distinct
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.columns import score_columns
-from evalwright.reports.documents.board import board_document, board_labels, coverage
+from evalwright.reports.documents.board import PROVISIONAL_MARK, board_document, board_labels, coverage
 from evalwright.reports.documents.run import (
     advice,
     judge_sentence,
@@ -75,7 +75,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     rows = [
         (
             numbers.ranks(row.ranks),
-            doc.Cell(label, "strong", name=True),
+            doc.Cell(f"{label}{PROVISIONAL_MARK if row.provisional else ''}", "strong", name=True),
             row.letters if len({one.letters for one in board.rows}) < len(board.rows) else "",
             doc.Number(estimate, first.unit),
             coverage(row),
@@ -84,8 +84,10 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         )
         for row, label, estimate in zip(board.rows, board_labels(board), first.estimates, strict=True)
     ]
-    said = "Rank ranges hold jointly with 95% confidence. The full board: evalwright leaderboard RUN..."
-    return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes([said]), *ends])
+    notes = ["Rank ranges hold jointly with 95% confidence. The full board: evalwright leaderboard RUN..."]
+    if any(row.provisional for row in board.rows):
+        notes.insert(0, "* provisional: more than 5% of the answers are missing.")
+    return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *ends])
 
 
 def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,83 @@
+"""How robust a claim about the interval of a difference is: that two runs are equivalent, or that a gate's margin is ruled out.
+
+A verdict on which run is higher has its tipping points in `analysis/robustness`. A claim about a margin is made of one or two
+sides, such as "the interval ends below 3 points", and falls as soon as one of them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evalwright.analysis.robustness import tipping_point
+from evalwright.analysis.trees import Average
+from evalwright.analysis.words import listed, plural
+from evalwright.statistics.tipping import TippingPoint
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSide:
+    """One side of a claim about the difference A - B.
+
+    Args:
+        sign: 1 where a lower difference speaks against it, -1 where a higher one does.
+        holds: whether it holds on these samples.
+    """
+
+    sign: int
+    holds: Callable[[Average], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRobustness:
+    """Tipping points of a claim.
+
+    Args:
+        missing: how many of the missing answers would have to go against it; None without any, or where that is not known.
+        unsure: how many of the unsure answers would have to be misread in one direction; None likewise.
+    """
+
+    missing: TippingPoint | None = None
+    unsure: TippingPoint | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What it would take to overturn the claim; "" where nothing is missing or unsure."""
+        holds = list[str]()
+        falls = list[str]()
+        if self.missing is not None:
+            if self.missing.fewest is None:
+                holds.append(f"whatever the {self.missing.n:,} missing would have scored")
+            else:
+                falls.append(
+                    f"{self.missing.fewest:,} of the {self.missing.n:,} missing would have to go against it"
+                )
+        if self.unsure is not None:
+            answers = f"{self.unsure.n:,} unsure {plural(self.unsure.n, 'answer')}"
+            if self.unsure.fewest is None:
+                holds.append(f"even if the {answers} {plural(self.unsure.n, 'was', 'were all')} misread")
+            else:
+                falls.append(
+                    f"{self.unsure.fewest:,} of the {answers} would have to be misread in one direction"
+                )
+        clauses = [f"It holds {listed(holds)}"] if holds else []
+        if falls:
+            clauses.append(f"{'to' if clauses else 'To'} overturn it, {listed(falls)}")
+        return f"{'; '.join(clauses)}." if clauses else ""
+
+
+def robustness_of_claim(whole: Average, sides: Sequence[ClaimSide]) -> ClaimRobustness:
+    """The fewest missing answers, and unsure ones, that overturn any side of a claim."""
+    if not sides:
+        return ClaimRobustness()
+    return ClaimRobustness(
+        missing=_weakest([tipping_point(whole, side.sign, "missing", side.holds) for side in sides]),
+        unsure=_weakest([tipping_point(whole, side.sign, "unsure", side.holds) for side in sides]),
+    )
+
+
+def _weakest(points: Sequence[TippingPoint | None]) -> TippingPoint | None:
+    known = [point for point in points if point is not None]
+    if not known:
+        return None
+    return min(known, key=lambda point: point.n + 1 if point.fewest is None else point.fewest)
