@@ -350,7 +350,7 @@ def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
     return kinds
 
 
-def _without_absent_judges(bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]) -> Bound:
+def _without_absent_judges(bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]) -> dict[str, Rules]:
     """How tasks are scored where nobody names the judge of a run of schema 1: what has no verdict is read by the rules alone."""
     by_task: dict[str, Rules] = {}
     for task, rules in bound.items():

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any, TypeVar
 
 from evalwright import bounded
@@ -123,12 +122,13 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
     return register
 
 
-def _check_worst(name: str, worst: object) -> None:
+def _check_worst(name: str, worst: Any) -> None:
     """Raise ConfigurationError where the worst value of a scorer is no finite number."""
     if worst is None:
         return
-    is_number = isinstance(worst, Real) and not isinstance(worst, bool)
-    if not (is_number and abs(worst) <= MAX_SCORE):
+    is_number = isinstance(worst, int | float) and not isinstance(worst, bool)
+    is_finite = is_number and -MAX_SCORE <= worst <= MAX_SCORE
+    if not is_finite:
         raise ConfigurationError(
             f"The scorer '{name}': 'worst' must be a finite number up to {MAX_SCORE:g}, or None for no score, not {reprlib.repr(worst)}."
         )
