@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from evalwright.core.errors import EvalwrightError, RunError
@@ -61,6 +62,31 @@ _UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
 """What of a record is in no number, and takes longest to read."""
 
 
+def _unsure_sample(row: Mapping[str, Any]) -> set[int]:
+    """The sample of a record, where one of its scores is unsure."""
+    return (
+        {hash(str(row["index"]))} if any(score.get("unsure") for score in row["scores"].values()) else set()
+    )
+
+
+def _impossible_counts(task: Mapping[str, Any]) -> Iterator[str]:
+    """Counts of a task's record that cannot be, in words."""
+    n_samples, n_missing, n_unsure = task["n_samples"], task["n_missing"], task.get("n_unsure", 0)
+    if not 0 <= n_missing <= n_samples:
+        yield f"n_missing is {n_missing}, of {n_samples} samples"
+    if not 0 <= n_unsure <= n_samples:
+        yield f"n_unsure is {n_unsure}, of {n_samples} samples"
+    for metric in task["metrics"]:
+        n, label = metric.get("n", 0), metric.get("label")
+        if not 0 <= metric.get("n_unsure", 0) <= n:
+            yield f"n_unsure of {label} is {metric['n_unsure']}, of {n} scores"
+        if metric.get("n_missing", 0) < 0:
+            yield f"n_missing of {label} is {metric['n_missing']}"
+        ends = metric.get("unsure_range")
+        if ends is not None and not (all(map(math.isfinite, ends)) and ends[0] <= ends[1]):
+            yield f"unsure_range of {label} is {ends}, not two finite numbers in order"
+
+
 class RecordFaults:
     """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a sample twice, metrics that its records
     do not give. counts: records by task."""
@@ -73,6 +99,8 @@ class RecordFaults:
         self._seen: set[int] = set()
         self._unread: set[str] = set()
         self.counts: Counter[str] = Counter()
+        self._outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+        self._unsure_samples: dict[str, set[int]] = defaultdict(set)
         self._tallies = {
             str(task["name"]): TaskTally([scorer["name"] for scorer in task.get("scorers", ())], ())
             for task in run.data["tasks"]
@@ -93,6 +121,8 @@ class RecordFaults:
             self._bad.append(f"record {self._number:,}: {next(filter(None, faults))}")
             self._unread.add(task)
         elif task in self._tallies:
+            self._outcomes[task][str(row.get("outcome"))] += 1
+            self._unsure_samples[task] |= _unsure_sample(row)
             try:
                 self._tallies[task].add(record_from({key: row[key] for key in row if key not in _UNCOUNTED}))
             except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
@@ -114,8 +144,30 @@ class RecordFaults:
     @property
     def sentences(self) -> list[str]:
         """All that was found, for people."""
-        found = in_words({**self.broken, _CHANGED: dict(self.changed())})
+        found = in_words(
+            {**self.broken, _IMPOSSIBLE: dict(self.impossible()), _CHANGED: dict(self.changed())}
+        )
         return [f"{one[0].upper()}{one[1:]}." for one in found]
+
+    def impossible(self) -> Iterator[tuple[str, str]]:
+        """Tasks with counts that cannot be, or that are others than those of the samples."""
+        for task in self._run.data["tasks"]:
+            name = str(task["name"])
+            faults = list(_impossible_counts(task))
+            if self._run.data["schema"] > 1 and name not in self._unread:
+                faults += self._other_counts(task)
+            if faults:
+                yield name, faults[0]
+
+    def _other_counts(self, task: Mapping[str, Any]) -> Iterator[str]:
+        """Counts of a task's record that the samples do not give."""
+        name = str(task["name"])
+        n_unsure = len(self._unsure_samples[name])
+        if task.get("n_unsure", 0) != n_unsure:
+            yield f"n_unsure is {task.get('n_unsure', 0)} in {RUN_FILE}, {n_unsure} in the samples"
+        outcomes = dict(self._outcomes[name])
+        if task.get("outcomes", outcomes) != outcomes:
+            yield f"outcomes are {task['outcomes']} in {RUN_FILE}, {outcomes} in the samples"
 
     def changed(self) -> Iterator[tuple[str, str]]:
         """Tasks with a metric of ours whose recorded value is another than the one made again from the samples."""
@@ -140,6 +192,7 @@ class RecordFaults:
                     break
 
 
+_IMPOSSIBLE = "impossible counts"
 _CHANGED = "numbers that its samples do not give"
 
 
@@ -161,6 +214,8 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
         if records.counts[task["name"]] < wanted and not run.data.get("stopping"):
             short[task["name"]] = f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
     failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
+    older = _recorded_earlier(run) if run.n_left_out else {}
+    impossible = dict(records.impossible())
     changed = dict(records.changed())
     left_out = {
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
@@ -170,12 +225,22 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
     stale = dict(_stale(run, today))
     problems = {
-        **records.broken, "samples missing": short, "failures": failed, _CHANGED: changed, "tasks missing": missing,
+        **records.broken, "samples missing": short, "failures": {} if older else failed,
+        "recorded by an earlier version": older, _IMPOSSIBLE: impossible, _CHANGED: changed, "tasks missing": missing,
         "not of today": stale,
     }  # fmt: skip
-    whole = there - {*short, *failed, *changed, *stale}
+    whole = there - {*short, *failed, *impossible, *changed, *stale}
     said = tuple(in_words(problems))
     return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, tuple(notes))
+
+
+def _recorded_earlier(run: Run) -> dict[str, str]:
+    """How many answers an earlier version left without a score, and the command that gives them one."""
+    n_left_out = run.n_left_out
+    answers = "1 answer has" if n_left_out == 1 else f"{n_left_out:,} answers have"
+    return {
+        f"{answers} no score": f"evalwright score {quote(str(run.folder))} gives every answer one, without a request"
+    }
 
 
 def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list[str]]:

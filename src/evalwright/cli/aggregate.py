@@ -28,9 +28,11 @@ from evalwright.core.tasks import MetricSpec
 @AS_JSON
 def aggregate(run: str, **given: Any) -> int:
     """Compute the metrics of RUN again from its recorded scores, as a new run. No request is sent."""
+    from evalwright.cli import say
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.reports.documents.summary import run_summary
+    from evalwright.reports.endings import unscored_sentences
 
     load_plugins(given["plugins"])
     made = aggregate_run(
@@ -41,6 +43,8 @@ def aggregate(run: str, **given: Any) -> int:
         name=given["name"],
     )
     print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made))
+    if made.n_left_out:
+        say(unscored_sentences([made]))
     return 1 if made.n_missing else 0
 
 

@@ -129,6 +129,10 @@ def samples(
         warn_old_name("--failed", "--missing", "The option")
     if given["unsure"]:
         wanted = (*wanted, Condition("unsure", "=", "yes"))
+    if given["unsure"] and searched.n_left_out:
+        from evalwright.reports.endings import unscored_sentences
+
+        say(f"'{searched.id}' was recorded by an earlier version. {unscored_sentences([searched])}")
     found = Search(wanted, given["missing"] or given["failed"], against).samples(searched, most)
     if sample is not None and not found:
         check_sample(searched, sample)

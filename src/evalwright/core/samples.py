@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from evalwright.core.errors import Failure
-from evalwright.core.outcomes import ANSWERED, FAILED, Outcome, outcome_of, outcome_of_failure
+from evalwright.core.outcomes import ANSWERED, FAILED, Outcome, is_models_own, outcome_of, outcome_of_failure
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.shown import brief
@@ -185,7 +185,7 @@ class SampleRecord:
     def outcome(self) -> Outcome:
         """What became of the sample."""
         if self.failure is not None:
-            return outcome_of_failure(self.failure)
+            return outcome_of_failure(self.failure) if is_models_own(self.failure) else FAILED
         return self.answer.outcome if self.answer is not None else FAILED
 
     def __repr__(self) -> str:

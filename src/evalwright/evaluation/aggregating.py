@@ -60,7 +60,9 @@ def aggregate_run(
         rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
         identity = {"scores": old.samples_sha256, "rules": rules}
         tallies = {name: part.tally for name, part in parts.items()}
-        made = new.finish(writer, tasks, tallies, identity, usage=Counts().as_dict())
+        # Scores are taken as they stand, so what an earlier version left out is still left out.
+        same_schema = {"schema": old.data["schema"]}
+        made = new.finish(writer, tasks, tallies, identity, usage=Counts().as_dict(), **same_schema)
     keep_scores(made, {name: part.tally.table() for name, part in parts.items()})
     return made
 

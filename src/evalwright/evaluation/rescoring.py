@@ -15,7 +15,7 @@ from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.opening import open_store
-from evalwright.evaluation.configuration import ModelSpec
+from evalwright.evaluation.configuration import OLD_NAMES, ModelSpec
 from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.objects import ModelLike, Objects
@@ -29,9 +29,12 @@ from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
 from evalwright.runs.environment import environment
 from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.writer import RunWriter
-from evalwright.scorers.registry import bind, registry
+from evalwright.scorers.registry import JUDGE_READ, bind, registry
 from evalwright.tasks.dialects import Rules, dialect_of
 from evalwright.tasks.scoring import with_second, with_votes
+
+RuleReaders = Mapping[str, Mapping[str, str]]
+"""By task and scorer: the kind of the second scorer, whose recorded verdicts are kept."""
 
 AT_ONCE = 256
 """Records scored side by side, so that a judge is asked about many answers at a time."""
@@ -66,6 +69,8 @@ def score_run(
     old = new.old
     with as_recorded(old):
         bound = _bound(old, scorers, dialect or {}, unsure or {})
+        keeping = _second_kinds(old, bound) if not scorers else {}
+        bound = _without_absent_judges(bound, keeping, roles or {})
     check_sandbox(sandbox, [scorer for rules in bound.values() for scorer in rules.scorers])
     objects = Objects()
     specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
@@ -77,7 +82,7 @@ def score_run(
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
     made: Run = run_blocking(
-        lambda: _score(new, bound, models, specs, home, (dialect or {}).get("scoring", ""))
+        lambda: _score(new, bound, keeping, models, specs, home, (dialect or {}).get("scoring", ""))
     )
     return made
 
@@ -214,7 +219,9 @@ def _bound_again(found: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer
             f"The scores '{found['name']}' are those of another program or a plug-in ({found['kind']}), which is not "
             f"loaded: load it with --plugin, or name other scorers with --scorer."
         )
-    return bind(found["kind"], options, found["name"])
+    # Nobody can mend a record, so its old names are no reason for a warning.
+    present = {OLD_NAMES.get(name, name): option for name, option in options.items()}
+    return bind(found["kind"], present, found["name"])
 
 
 def _never(sample: Sample, answer: Answer) -> Score:
@@ -224,6 +231,7 @@ def _never(sample: Sample, answer: Answer) -> Score:
 async def _score(
     new: Derived,
     bound: Bound,
+    keeping: RuleReaders,
     models: Mapping[str, Model],
     specs: Mapping[str, ModelSpec],
     home: str | None,
@@ -237,7 +245,7 @@ async def _score(
     with open_store(home_folder(home)) as store, RunWriter(new.folder) as writer:
         async with Engine(store) as engine:
             door = engine.door(models)
-            await interruptible(_score_all(old, bound, tallies, writer, door), engine)
+            await interruptible(_score_all(old, bound, keeping, tallies, writer, door), engine)
             tasks = []
             for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
                 own, tally = bound[task["name"]], tallies[task["name"]]
@@ -251,7 +259,7 @@ async def _score(
                 tasks,
                 tallies,
                 {"answers": old.samples_sha256, "rules": rules},
-                roles=_described(old, bound, models),
+                roles=_described(old, bound, keeping, models),
                 configuration=_configuration(old, specs),
                 environment=environment(),
                 usage={**door.counts.as_dict(), "answers": old.data["usage"].get("answers", {})},
@@ -272,7 +280,12 @@ def _relabelled(task: Mapping[str, Any], scoring: str) -> Mapping[str, Any]:
 
 
 async def _score_all(
-    old: Run, bound: Bound, tallies: Mapping[str, TaskTally], writer: RunWriter, door: Door
+    old: Run,
+    bound: Bound,
+    keeping: RuleReaders,
+    tallies: Mapping[str, TaskTally],
+    writer: RunWriter,
+    door: Door,
 ) -> None:
     records = enumerate(old.samples())
     as_empty = {
@@ -285,7 +298,12 @@ async def _score_all(
     async def worker() -> None:
         for position, record in records:
             unscored = record.task in without_score
-            scored = await _score_record(record, bound[record.task], as_empty[record.task], door, unscored)
+            rules = bound[record.task]
+            if verdicts := _recorded_verdicts(record, keeping.get(record.task, {})):
+                # They have the parts that scores of this version have, and stand as scores that are not computed.
+                record = replace(record, scores={**record.scores, **verdicts})
+                rules = replace(rules, kept=rules.kept | verdicts.keys())
+            scored = await _score_record(record, rules, as_empty[record.task], door, unscored)
             writer.add(position, scored)
             tallies[record.task].add(scored)
             # Scorers that send no request never wait, and an interruption must still get through.
@@ -313,9 +331,61 @@ async def _score_record(
     )
 
 
-def _described(old: Run, bound: Bound, models: Mapping[str, Model]) -> dict[str, Any]:
+def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
+    """The second scorers of a run of schema 1, whose recorded verdicts need not be asked for again.
+
+    Verdicts of later runs are found in the store by the same requests; these may come from requests of another form.
+    """
+    kinds: dict[str, dict[str, str]] = {}
+    for task in old.data["tasks"] if old.data["schema"] == 1 else ():
+        if dialect_of(task["definition"]) is not None:
+            continue
+        recorded = {scorer["name"]: scorer["options"] for scorer in task["scorers"]}
+        for scorer in bound[task["name"]].scorers:
+            options = recorded.get(scorer.name, {})
+            second = options.get("unsure", options.get("undecided"))
+            kind = second.get("scorer") if isinstance(second, Mapping) else second
+            if isinstance(kind, str):
+                kinds.setdefault(task["name"], {})[scorer.name] = kind
+    return kinds
+
+
+def _without_absent_judges(bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]) -> dict[str, Rules]:
+    """How tasks are scored where nobody names the judge of a run of schema 1: what has no verdict is read by the rules alone."""
+    by_task: dict[str, Rules] = {}
+    for task, rules in bound.items():
+        kept_kinds = keeping.get(task, {})
+        scorers = [
+            _by_rules_alone(scorer)
+            if scorer.name in kept_kinds and not set(scorer.roles) <= roles.keys()
+            else scorer
+            for scorer in rules.scorers
+        ]
+        by_task[task] = replace(rules, scorers=scorers)
+    return by_task
+
+
+def _by_rules_alone(scorer: Scorer) -> Scorer:
+    """A scorer without its second one, recorded with the options that say who gave the verdicts that are kept."""
+    options = {name: option for name, option in scorer.options.items() if name != "unsure"}
+    return replace(bind(scorer.kind, options, scorer.name), options=scorer.options)
+
+
+def _recorded_verdicts(record: SampleRecord, second_kinds: Mapping[str, str]) -> dict[str, Score]:
+    """The scores of a record of schema 1 that a second scorer gave, by scorer; they say so in their explanation."""
+    verdicts: dict[str, Score] = {}
+    for name, kind in second_kinds.items():
+        score = record.scores.get(name)
+        if score is None or not score.explanation.startswith(f"{kind}: "):
+            continue
+        if "; rules: " in score.explanation:
+            verdicts[name] = replace(score, parts={**score.parts, JUDGE_READ: 1.0})
+    return verdicts
+
+
+def _described(old: Run, bound: Bound, keeping: RuleReaders, models: Mapping[str, Model]) -> dict[str, Any]:
     """Who was asked; of scores that were kept, who had been asked for them."""
-    kept = any(rules.kept for rules in bound.values())
+    kept = bool(keeping) or any(rules.kept for rules in bound.values())
     before = dict(old.data.get("roles", {})) if kept else {}
     return {**before, **{role: model.describe() for role, model in models.items()}}
 

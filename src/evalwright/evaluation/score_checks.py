@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Score
+from evalwright.scorers.registry import MAX_SCORE
 
 _ROUNDING = 1e-9
 """How far outside of its range a value may be by arithmetic alone; it is then the end of the range."""
 
 
-_MOST = 1e100
-"""A score beyond has no square, and so no standard error."""
+MAX_UNSURE_CHARS = 2_000
+"""A longer reason why a score is unsure is cut: it stands in every line of samples, and nobody reads on."""
 
 
 def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] = ()) -> Score:
@@ -27,12 +28,16 @@ def checked_score(score: object, scorer: str, item: str, bounded: Sequence[str] 
         raise ScoringError(f"{who} must give a Score, not {type(score).__name__}.")
     if not (isinstance(score.label, str) and isinstance(score.explanation, str)):
         raise ScoringError(f"{who}: the score's label and explanation must be text.")
+    if not isinstance(score.unsure, str):
+        raise ScoringError(f"{who}: 'unsure' of the score must be text, not {type(score.unsure).__name__}.")
+    if len(score.unsure) > MAX_UNSURE_CHARS:
+        score = replace(score, unsure=f"{score.unsure[: MAX_UNSURE_CHARS - 1]}…")
     if hasattr(score.value, "dtype"):  # a number of numpy
         score = replace(score, value=float(score.value))
     for name, part in (("value", score.value), *score.parts.items()):
-        if not isinstance(part, (int, float)) or not abs(part) <= _MOST:
+        if not isinstance(part, (int, float)) or not abs(part) <= MAX_SCORE:
             raise ScoringError(
-                f"{who}: the score's {name} must be a finite number up to {_MOST:g}, not {part!r}."
+                f"{who}: the score's {name} must be a finite number up to {MAX_SCORE:g}, not {part!r}."
             )
     value = float(score.value) if isinstance(score.value, bool) else score.value
     metric = next((label for label in bounded if label not in score.parts), "")

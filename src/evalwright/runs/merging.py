@@ -21,7 +21,7 @@ from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run, as_recorded, list_runs, open_run
 from evalwright.runs.records import record_from
 from evalwright.runs.score_tables import keep_scores
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name, slug
+from evalwright.runs.writer import RUN_FILE, RunWriter, check_run_name, slug
 from evalwright.tasks.dialects import dialect_of
 
 _OF_PLACES = ("shard", "name", "out", "hardware", "max_resident", "models", "roles")
@@ -213,7 +213,8 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
         writer.finish(
             {
                 **{key: value for key, value in first.items() if key not in ("shard", "groups", "hardware")},
-                "schema": SCHEMA_VERSION,
+                # Lines are taken as they stand, so what an earlier version left out is still left out.
+                "schema": first["schema"],
                 "id": folder.name,
                 "identity": first["shard"]["identity"],
                 "merged_from": [_origin(run, first["environment"]) for run in shards],

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.core.outcomes import NO_ANSWER
+from evalwright.core.outcomes import FAILED, NO_ANSWER
 
 UNDECIDED = "undecided"
 """The kind of failure under which schema 2 shows an answer that schema 1 left without a score."""
@@ -41,6 +41,7 @@ def _upgrade_task(task: dict[str, Any]) -> dict[str, Any]:
     if n_undecided:
         failures = task.get("failures")
         upgraded["failures"] = {**(failures if isinstance(failures, dict) else {}), UNDECIDED: n_undecided}
+    _move_faults(upgraded)
     if "metrics" in task:
         upgraded["metrics"] = _upgrade_metrics(task["metrics"])
     slices = task.get("slices")
@@ -52,6 +53,23 @@ def _upgrade_task(task: dict[str, Any]) -> dict[str, Any]:
             for key, by_name in slices.items()
         }
     return upgraded
+
+
+def _move_faults(task: dict[str, Any]) -> None:
+    """Counts replies without an answer, which schema 1 took for failures, as failed: they are missing until they are scored."""
+    outcomes, failures = task.get("outcomes"), task.get("failures")
+    if not (isinstance(outcomes, dict) and isinstance(failures, dict)):
+        return
+    moved = {
+        outcome: min(_count(outcomes, outcome), _count(failures, outcome))
+        for outcome in NO_ANSWER
+        if outcome in outcomes and outcome in failures
+    }
+    counts = {
+        outcome: count - moved[outcome] if outcome in moved else count for outcome, count in outcomes.items()
+    }
+    counts[FAILED] = _count(counts, FAILED) + sum(moved.values())
+    task["outcomes"] = {outcome: count for outcome, count in counts.items() if count}
 
 
 def _upgrade_metrics(metrics: Any) -> Any:

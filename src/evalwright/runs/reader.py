@@ -298,6 +298,9 @@ def score_fault(name: str, score: Any) -> str:
     value, label = score.get("value", ""), score.get("label")
     if not (label is None or isinstance(label, str)):
         return f"the label of the score '{printable(name)[:60]}' is {kind_of(label)}, not text"
+    unsure = score.get("unsure", "")
+    if not isinstance(unsure, str):
+        return f"'unsure' of the score '{printable(name)[:60]}' is {kind_of(unsure)}, not text"
     if isinstance(value, float) and value == value:
         return ""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):

@@ -49,9 +49,18 @@ class MetricResult:
                 raise ValueError(f"the {name} of {data['label']} is {fields[name]!r}, not a number")
         for name in ("bounds", "unsure_range"):
             if fields.get(name) is not None:
-                fields[name] = tuple(sorted(fields[name]))
+                fields[name] = _ends(fields[name], f"{name} of {data['label']}")
         less = bool(data.get("lower_is_better"))
         return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
+
+
+def _ends(ends: Any, name: str) -> tuple[float, float]:
+    """The lower and the upper end of a range. Raises ValueError for what is none."""
+    numbers = isinstance(ends, (list, tuple)) and all(type(end) in (int, float) for end in ends)
+    if not numbers or len(ends) != 2:
+        raise ValueError(f"the {name} is {ends!r:.100}, not two numbers")
+    low, high = sorted(ends)
+    return low, high
 
 
 def _metrics_from(found: Any) -> tuple[MetricResult, ...]:
@@ -130,7 +139,7 @@ def model_faults(tasks: Sequence[TaskResult]) -> dict[Outcome, int]:
     counts = dict.fromkeys(NO_ANSWER, 0)
     for task in tasks:
         for outcome in NO_ANSWER:
-            counts[outcome] += task.outcomes.get(outcome, 0) - task.failures.get(outcome, 0)
+            counts[outcome] += task.outcomes.get(outcome, 0)
     return {outcome: count for outcome, count in counts.items() if count > 0}
 
 

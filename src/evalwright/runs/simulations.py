@@ -1,4 +1,5 @@
-"""What stands on no board by accident: simulations beside models, scores that a baseline gave in place of a judge, parts of runs."""
+"""What stands on no board by accident: simulations beside models, scores that a baseline gave in place of a judge, parts of runs,
+answers that an earlier version left without a score."""
 
 from __future__ import annotations
 
@@ -28,6 +29,23 @@ def refuse_shards(runs: Sequence[Run]) -> None:
             raise ConfigurationError(
                 f"'{run.id}' is {run.part} of a run, and its numbers are about its samples alone. Make the whole run of the shards first: "
                 f"evalwright runs merge {quote(str(whole))}"
+            )
+
+
+def refuse_left_out(runs: Sequence[Run], purpose: str) -> None:
+    """Raise ConfigurationError for a run that an earlier version recorded with answers left without a score.
+
+    Args:
+        runs: the runs whose numbers are used.
+        purpose: what is to be done with them, such as "export".
+    """
+    for run in runs:
+        if run.n_left_out:
+            answers = "1 answer" if run.n_left_out == 1 else f"{run.n_left_out:,} answers"
+            raise ConfigurationError(
+                f"'{run.id}' was recorded by an earlier version, which left {answers} without a score, "
+                f"mostly wrong ones. To give every answer one, without a request: evalwright score {quote(str(run.folder))}. "
+                f"Then {purpose} the new run."
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -92,6 +93,9 @@ JUDGE_FAILED = "judge failed"
 JUDGE = "judge"
 """The role of a judge, where a task names no other."""
 
+MAX_SCORE = 1e100
+"""A score beyond has no square, and so no standard error."""
+
 registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 
@@ -108,6 +112,7 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
     range, or the highest where less is better; None where such a reply has no score (a length, a rate of hallucination).
     """
     registry.check_name(name)
+    _check_worst(name, worst)
 
     def register(function: Function) -> Function:
         vars(function)["worst"] = worst
@@ -115,6 +120,18 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
         return function
 
     return register
+
+
+def _check_worst(name: str, worst: Any) -> None:
+    """Raise ConfigurationError where the worst value of a scorer is no finite number."""
+    if worst is None:
+        return
+    is_number = isinstance(worst, int | float) and not isinstance(worst, bool)
+    is_finite = is_number and -MAX_SCORE <= worst <= MAX_SCORE
+    if not is_finite:
+        raise ConfigurationError(
+            f"The scorer '{name}': 'worst' must be a finite number up to {MAX_SCORE:g}, or None for no score, not {reprlib.repr(worst)}."
+        )
 
 
 def without_roles(alone: Callable[..., Scored]) -> Callable[[Function], Function]:
@@ -267,6 +284,11 @@ def _with_second(kind: str, options: Mapping[str, Any], second_use: object, name
         raise ConfigurationError(
             f"The option 'unsure' of the scorer '{kind}' names the scorer that reads again what this one is unsure of, such as "
             f"{{scorer: judge-correct, role: judge}}, not {second_use!r}."
+        )
+    if second_kind == kind or second_kind in BY_RULES:
+        why = "itself" if second_kind == kind else f"'{second_kind}', which compares by rules too"
+        raise ConfigurationError(
+            f"The option 'unsure' of the scorer '{kind}' names {why}. Name a scorer that asks a model, such as judge-correct."
         )
     first, second = bind(kind, options), bind(second_kind, second_options)
 

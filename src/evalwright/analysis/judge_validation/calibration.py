@@ -24,6 +24,7 @@ from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import hashed
+from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import write_json
 from evalwright.statistics import (
     Estimate,
@@ -114,6 +115,7 @@ def calibrate_judge(
     scorer: another one of the run than the set was drawn for. level: of the intervals of the three scores.
     Raises ConfigurationError for labels that cannot be used, with file and line, and where they are too few.
     """
+    refuse_left_out([run], "calibrate")
     files = read_label_files(label_files)
     evidence = gather(run, files, sets_of(files, [run]), scorer)
     verdicts, drawn, clusters = evidence.verdicts, evidence.drawn, evidence.verdicts.clusters
@@ -260,6 +262,7 @@ def calibrate_difference(
 
     Raises ConfigurationError for labels that cannot be used, with file and line, and where the set was drawn for one run only.
     """
+    refuse_left_out([a, b], "calibrate")
     files = read_label_files(label_files)
     sets = sets_of(files, [a, b])
     first, second = gather(a, files, sets, scorer), gather(b, files, sets, scorer)

@@ -22,6 +22,7 @@ from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, metric_range
 from evalwright.runs.reader import Run
+from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import write_text
 
@@ -38,6 +39,7 @@ def export_eee(
     runs: Sequence[Run], out: Path, organisation: str = "unknown", relationship: str = "other"
 ) -> Exports:
     """Write the tasks of runs under `out/data`; return the files, and what to know. Raises RunError."""
+    refuse_left_out(runs, "export")
     files: list[Path] = []
     notes: list[str] = []
     source = {

@@ -20,6 +20,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import write_json
 
 NAMES = {"mean-words": "average_summary_length"}
@@ -81,6 +82,7 @@ def export_hf_results(
 
 def one_task(run: Run, name: str) -> TaskResult:
     """The task of that name, or the only one. Raises RunError where nothing says which, UnknownName for an unknown one."""
+    refuse_left_out([run], "export")
     if name:
         return run.task(name)
     tasks = [task for task in run.tasks if task.main]

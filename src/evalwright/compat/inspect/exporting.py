@@ -25,6 +25,7 @@ from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.reader import Run
+from evalwright.runs.simulations import refuse_left_out
 
 _LETTERS = {worth: letter for letter, worth in WORDS.items()}
 _STOPS = {ours: theirs for theirs, ours in reversed(STOPS.items())}
@@ -36,6 +37,7 @@ _INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
 
 def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
     """Write a log for each task of each run; return the files, and what to know. Raises RunError."""
+    refuse_left_out(runs, "export")
     files, notes = [], []
     for run in runs:
         for name, records in groupby(run.samples(), key=lambda record: record.task):

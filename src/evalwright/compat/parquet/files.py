@@ -34,7 +34,7 @@ _SAMPLES = {
 }  # fmt: skip
 _SCORES = {
     "task": "string", "id": "string", "draw": "int32", "scorer": "string", "value": "float64", "label": "string",
-    "explanation": "string", "parts": "string", "failure": "string",
+    "explanation": "string", "unsure": "string", "parts": "string", "failure": "string",
 }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, as_recorded
+from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import place_of, write_text
 
@@ -38,6 +39,7 @@ def export_sea_helm(runs: Sequence[Run], out: Path) -> Exports:
 
     Several runs of one model, and the repeats of each, are numbered in the order given.
     """
+    refuse_left_out(runs, "export")
     files: list[Path] = []
     notes: list[str] = []
     models: dict[Path, tuple[str, int]] = {}

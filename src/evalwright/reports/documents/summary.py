@@ -240,8 +240,8 @@ def _counts(run: Run) -> Iterator[doc.Block]:
 
 def _unsure_sentence(run: Run) -> str:
     """How many readings are unsure, and how to look at them or have a judge read them."""
-    n_scored = sum(task.n_samples - task.n_missing for task in run.tasks)
-    counted = f"{numbers.count(run.n_unsure)} of {numbers.counted(n_scored, 'score')}"
+    n_samples = sum(task.n_samples for task in run.tasks)
+    counted = f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
     verb = numbers.plural(run.n_unsure, "is", "are")
     look = f"evalwright runs samples {_typed(run)} --unsure"
     ask = f", or ask a judge: evalwright score {_typed(run)} --judge provider/name"

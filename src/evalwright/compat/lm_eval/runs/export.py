@@ -49,6 +49,7 @@ from evalwright.compat.recording import writing
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run
+from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json, write_json
 from evalwright.tasks.files import failing_as, place_of, write_text
 
@@ -58,6 +59,7 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
 
     model: its name, in place of the run's. render: messages as the text that the model got; without it, the recorded template's.
     """
+    refuse_left_out([run], "export")
     render = render or renderer(run)
     time = _started(run).replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
     folder = out / file_safe(model or run.model)
