@@ -377,7 +377,7 @@ def _in_another_unit(said: Said, targets: Sequence[str], language: str) -> bool:
 
 def _is_number(target: str, language: str) -> bool:
     return len(find_numbers(plain(target), language)) == 1 and not (
-        _has_operations(target) or _PAIR.search(target)
+        _has_operations(target) or _PAIR.search(target[:MAX_REGION_CHARS])
     )
 
 
@@ -413,14 +413,17 @@ def _judged(
         if matching:
             last = matching[-1]
             following = there[last + 1 :] + later
-            if (step := _conclusion_behind(there[last], following, wanted, question, said.marked)) is not None:
+            if (
+                step := _conclusion_behind(there[last], following, wanted, question, said.marked)
+            ) is not None:
                 return incorrect(
                     f"'{shortened(there[last].text)}' {_SUPERSEDED}", f"'{shortened(step.text)}' follows"
                 )
             unasked = _is_unasked_percentage(there[last], wanted, question)
             if unasked and _NUMBER_ASKED.search(question):
                 return incorrect(
-                    f"'{shortened(there[last].text)}' {_AS_PERCENTAGE}", "the target's number, as a percentage"
+                    f"'{shortened(there[last].text)}' {_AS_PERCENTAGE}",
+                    "the target's number, as a percentage",
                 )
             if not _in_asked_form(there[last], wanted, question):
                 return incorrect(
