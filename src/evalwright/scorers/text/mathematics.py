@@ -103,6 +103,11 @@ _NUMBER_ASKED = re.compile(
     r"(?<![^\W_])(?:how many|how much money|wie ?viele|combien d|cuánt[oa]s|quant[oa]s|quant[ie]|berapa (?:banyak|jumlah)|bao nhiêu|сколько|ile|kaç|ngapi|ilan)|几个|几|幾|多少|いくつ|何(?:個|人|本|枚|匹|円)|몇|कितने|كم",
     re.IGNORECASE,
 )
+_SAME_AGAIN = re.compile(
+    r"(?<![^\W_])(?:or|that is|that['’]s|i\.?e|equivalently|in other words|which is|remainder|oder|das (?:sind|ist)|also etwa|soit|c['’]est-à-dire|ou|o sea|es decir|ou seja|cioè|ovvero|atau|yaitu|hay|tức là|то есть|или|czyli|lub|yani|veya)(?![^\W_])|也就是|即|或|つまり|すなわち|または|즉|또는|या|أي|أو|หรือ",
+    re.IGNORECASE,
+)
+"""What says the same once more, in other units or rounded."""
 _PERCENT_ASKED = re.compile(
     r"%|％|percent|per cent|prozent|pour ?cent|por ?ciento|porcentaje|por ?cento|porcentagem|percentuale|persen|phần trăm|процент|procent|yüzde|asilimia|百分|パーセント|割合|퍼센트|백분|प्रतिशत|بالمئة|نسبة|เปอร์เซ็นต์|ร้อยละ",
     re.IGNORECASE,
@@ -492,11 +497,12 @@ def _conclusion_behind(
 ) -> Candidate | None:
     """What a reply concludes behind a formula that is the target, so that this one was a step of it.
 
-    A check, a reason, an aside, what is denied and what the question names are no conclusions; a claim, or what is in
-    bold, stands unless a word draws a conclusion from it.
+    A check, a reason, an aside, what is denied, the same in other units and what the question names are no conclusions. A
+    claim, what is in bold or itself concluded, and two numbers that nothing is computed of, stand unless a word concludes.
     """
     asked = set(re.findall(r"\d+(?:[.,]\d+)*", question))
-    stands = is_claim or here.bold
+    stands = is_claim or here.bold or _CONCLUDING.search(here.before) is not None
+    computed = _is_computed(here)
     for candidate in following:
         if _CHECKING.search(candidate.before):
             return None
@@ -506,12 +512,19 @@ def _conclusion_behind(
             continue
         if re.split(r"[=\s]", candidate.text.strip())[-1].strip("$ ") in asked:
             continue
-        if stands and _CONCLUDING.search(candidate.before) is None:
+        concluding = _CONCLUDING.search(candidate.before) is not None
+        if not concluding and (stands or not (computed or _is_computed(candidate))):
             continue
-        if _rounds(candidate, here):
+        if _rounds(candidate, here) or candidate.about or _SAME_AGAIN.search(candidate.before):
             continue
         return candidate
     return None
+
+
+def _is_computed(candidate: Candidate) -> bool:
+    """Whether a formula says what an operation on numbers comes to ("5+1 = 6")."""
+    left, equals, _ = candidate.text.rpartition("=")
+    return bool(equals) and len(re.findall(r"\d+", left)) > 1
 
 
 def _is_of_kind(candidate: Candidate, here: Candidate) -> bool:
