@@ -365,6 +365,9 @@ def judge_formula(
     if all(_is_number(target, language) for target in targets) and not _has_operations(said.text):
         goals = goals_of(targets, "", question, language)
         tail = _CURRENCY.sub("", said.text.rpartition("=")[2])
+        if not said.marked:
+            sentences = _SENTENCE_END.split(tail[-4 * MAX_REGION_CHARS :])
+            tail = next((part for part in reversed(sentences) if find_numbers(part, language)), tail)
         last = said._replace(text=tail) if find_numbers(tail[:MAX_REGION_CHARS], language) else said
         if goals and Numbers(goals, Tolerance(), question, language).judge(last).label == "correct":
             return correct("the target number", verdict.unsure)
