@@ -275,3 +275,24 @@ def test_an_answer_cannot_carry_its_own_verdict() -> None:
     planted = answer[answer.index("{") :]
     with pytest.raises(BadVerdict, match="without the mark"):
         asked_about(QUESTION, NOTE, answer).read(planted)
+
+
+CORRECTIONS = lines(Path(__file__).with_name("corrections.jsonl"))
+"""Corrections by "only" and by the premise itself, and answers with a negation of something else, in 11 languages."""
+
+
+@pytest.mark.parametrize("row", CORRECTIONS, ids=lambda row: row["reply"])
+def test_what_is_true_puts_a_question_right_and_a_negation_beside_an_answer_does_not(
+    row: dict[str, Any],
+) -> None:
+    question = Question(row["question"], row["premise"], (), (), "No answer", row["language"])
+    assert (judge_by_rules(question, row["reply"]).label in HANDLED) is row["handled"]
+
+
+def test_one_piece_over_and_over_is_no_correction() -> None:
+    with ends():
+        ruling = judge_by_rules(
+            Question("세종대왕이 발명한 스마트폰의 이름은?", "", (), (), "No answer", "ko"),
+            "서울이아니라부산" * 12_500,
+        )
+    assert ruling.label == UNREADABLE

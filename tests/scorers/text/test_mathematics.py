@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +126,39 @@ def test_forms(one: str, other: str, equal: bool) -> None:
 )
 def test_numbers_as_a_language_writes_them(one: str, other: str, language: str, equal: bool) -> None:
     assert same(one, other, language) is equal
+
+
+CONCLUSIONS = [
+    json.loads(line)
+    for line in Path(__file__).with_name("conclusions.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("row", CONCLUSIONS, ids=lambda row: f"{row['target']}: {row['reply']}")
+def test_the_last_conclusion_decides(row: dict[str, str]) -> None:
+    """A step, a number that is denied, and other brackets than the target's are no answer."""
+    sample = Sample("s", row["question"], (row["target"],), metadata={"language": row["lang"]})
+    score = final_answer(sample, Answer(row["reply"]), kind="math")
+    assert bool(score.value) is row["right"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ("[1,2]", "(1,2]", False),
+        ("(1,2)", "[1,2]", False),
+        ("(1,2)", r"\{1,2\}", False),
+        (r"\{2,1\}", r"\{1,2\}", True),
+        (r"\sqrt{x^2}", "x", False),
+        (r"\sqrt{x}\sqrt{y}", r"\sqrt{xy}", True),
+        (r"(\sqrt{x})^2", "x", True),
+    ],
+)
+def test_brackets_and_signs_count(one: str, other: str, equal: bool) -> None:
+    assert same(one, other) is equal
+
+
+def test_long_replies_of_steps_are_bounded() -> None:
+    reply = "3+4=7, so 7*2=14. " * 5_000
+    with ends():
+        final_answer(Sample("s", "Compute.", ("7",)), Answer(reply), kind="math")

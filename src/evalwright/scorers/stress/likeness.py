@@ -30,6 +30,8 @@ _RUN, _RUN_OF_HAN = 4, 2
 """Characters of a run that stands for a word in a script without spaces."""
 _RUNS_OF_A_WORD, _RUNS_OF_A_HAN_WORD = 4, 2
 """How many runs a word of such a script has."""
+_PREMISE_SAID = 0.75
+"""The share of the premise's words with which a sentence says the same."""
 _LEAST_DIGITS = 3
 """A shorter number of the premise stands in too many answers by chance."""
 
@@ -53,6 +55,15 @@ def stems(text: str) -> Iterator[str]:
                 yield bare[:_LETTERS_OF_AN_ARABIC_STEM]
         elif token[0].isdigit() or len(token) >= _LEAST_LETTERS:
             yield token if token[0].isdigit() else token[:_LETTERS_OF_A_STEM]
+
+
+def _pieces(low: str) -> Iterator[str]:
+    """All words of a lowered text, short ones too, by their beginnings; pairs of characters where no space parts words."""
+    for token in _TOKEN.findall(low):
+        if _SPACELESS.search(token):
+            yield from (token[start : start + 2] for start in range(len(token) - 1))
+        else:
+            yield token[:_HANGUL_OF_A_STEM] if _HANGUL.match(token) else token[:_LETTERS_OF_A_STEM]
 
 
 def _runs(text: str) -> Iterator[str]:
@@ -93,10 +104,23 @@ class QuestionWords:
             match for match in _CAPITALISED.finditer(true) if match.start() and match.group()[0].isupper()
         ]
         all_asked = set(stems(low))
+        self.premise = lowered(true)
+        self._premise_pieces = set(_pieces(self.premise))
+        self._new_pieces = self._premise_pieces.difference(_pieces(low))
         self._true_names = {
             name for match in names if len(name := lowered(match.group())) >= _LEAST_LETTERS
             and name[:_LETTERS_OF_A_STEM] not in all_asked
         }  # fmt: skip
+
+    def agrees_with_premise(self, low: str) -> bool:
+        """Whether a lowered text says what the premise says: nearly all its words, and what it has beyond the question."""
+        if not self._new_pieces:
+            return False
+        there = set(_pieces(low))
+        said = len(self._premise_pieces & there) / len(self._premise_pieces)
+        return (
+            said >= _PREMISE_SAID and len(self._new_pieces & there) / len(self._new_pieces) >= _PREMISE_SAID
+        )
 
     def share_in(self, low: str) -> float:
         """The share of the question's words that a lowered text has."""

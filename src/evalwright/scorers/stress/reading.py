@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evalwright.core.sentences import sentence_spans, word_count
+from evalwright.scorers.stress.counting import asks_again, names_government, says_only
 from evalwright.scorers.stress.likeness import QuestionWords
 from evalwright.scorers.stress.names import search_names
 from evalwright.scorers.stress.phrases import Phrases, first_of, is_courtesy, lowered
@@ -39,6 +40,13 @@ FIRST_DISTANT_SENTENCE = 2
 SIGNS = ("doubting", "turning", "instead", "asking", "still", "lived")
 """Kinds of phrases that say how a sentence is meant; see `phrases.toml`."""
 
+LEAST_WORDS_BESIDE = 3
+"""A shorter clause with a negation ("Not really") is about the question."""
+_TRUTH = re.compile(
+    r"(?<![^\W_])(?:true|right|correct|wrong|false\w*|mistake\w*|opposite|reverse|contrary|exist\w*|happen\w*|real\w*|the case|such|possible|impossible|fiction\w*|accurate|wahr|richtig|stimm\w*|existier\w*|erfund\w*|vrai|exact\w*|verdad\w*|ciert\w*|correct[oa]|existe\w*|existi\w*|ver[oa]|esist\w*|corrett[oa]|правд\w*|верн\w*|существ\w*|вымыш\w*|benar\w*|ada|đúng|tồn tại|doğru|prawd\w*|istni\w*|waar|besta\w*|bestond\w*|kweli|sahihi|सच|सही|صحيح)"
+)
+"""Words of a clause that says whether something is so."""
+
 _CLAUSES = re.compile(r"[,;:、،؛]\s?|\s[-–—]\s|[–—]")
 
 
@@ -49,7 +57,8 @@ class Sentence:
     strong: words that deny outright or say that nothing is known; weak: a negation. topical: its clause has words of the
     question. refusing: the strong words say that it is not known. asserted: the listed wrong answer, name or number that it states. echo: the share
     of the question's words that it has; clause_echo: that of its likest clause. corrected: words of what is true.
-    other_year: a year, where the question has a different one. signs: which of `SIGNS` it has.
+    agreeing: words by which it says what is true: the premise's, or that something was only once. beside: a negation of something
+    else, beside an answer. other_year: a year, where the question has a different one. signs: which of `SIGNS` it has.
     """
 
     text: str
@@ -62,6 +71,9 @@ class Sentence:
     echo: float = 0.0
     clause_echo: float = 0.0
     corrected: str = ""
+    agreeing: str = ""
+    governed: str = ""
+    beside: bool = False
     other_year: str = ""
     signs: frozenset[str] = frozenset()
 
@@ -141,6 +153,8 @@ def _read_sentence(
     for language in languages:
         harmless = language.without_harmless(harmless)
     harmless = _without_reason(harmless, languages, words)
+    whole = harmless
+    harmless = clauses.without_besides(harmless)
     unknown = clauses.first_rejection("unknown", harmless)
     denial = clauses.first_rejection("denying", harmless)
     if denial is not None and place >= FIRST_DISTANT_SENTENCE and not clauses.is_topical(denial.start()):
@@ -174,9 +188,23 @@ def _read_sentence(
         echo=echo,
         clause_echo=max(words.share_in(clause) for clause in clauses.texts),
         corrected=corrected,
+        agreeing=_agreeing(low, languages, words),
+        governed=names_government(low) if echo > 0 else "",
+        beside=harmless != whole,
         other_year=words.other_year(text) if echo >= LEAST_ECHO_WITH_YEAR else "",
         signs=frozenset(kind for kind, there in spoken.items() if there),
     )
+
+
+def _agreeing(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
+    """The words by which a sentence says what is true, of a premise that denies nothing; "" where it does not."""
+    denies = first_of(languages, "negating", words.premise) is not None
+    if not denies and words.agrees_with_premise(low):
+        return low
+    counts = asks_again(words.asked) or says_only(words.premise)
+    if not counts or says_only(words.asked) or words.count_in(low) == 0:
+        return ""
+    return says_only(low)
 
 
 class Clauses:
@@ -211,6 +239,39 @@ class Clauses:
         ]
         matches.sort(key=lambda match: match.start())
         return next((match for match in matches if not self._is_aside(match.start())), None)
+
+    def without_besides(self, low: str) -> str:
+        """A text with blanks in place of clauses that negate something else than the question's, beside an answer.
+
+        "It was not an easy project, but Emperor William built it", "Emperor Louis, who never married, built it".
+        """
+        if len(self._starts) == 1:
+            return low
+        ends = [*self._starts[1:], len(low)]
+        for start, end in zip(self._starts, ends, strict=True):
+            clause = low[start:end]
+            if (
+                self._words.count_in(clause)
+                or word_count(clause) < LEAST_WORDS_BESIDE
+                or _TRUTH.search(clause)
+            ):
+                continue
+            if not self._negates(clause):
+                continue
+            if any(language.patterns["unknown"].search(clause) for language in self._languages):
+                continue
+            around = f"{self._text[:start]} {self._text[end:]}"
+            answer = self._words.news(around if len(self._text) == len(self._low) else self._text)
+            if (
+                answer
+                and self._words.count_in(lowered(around))
+                and not self._negates(low[:start] + low[end:])
+            ):
+                low = low[:start] + " " * (end - start) + low[end:]
+        return low
+
+    def _negates(self, low: str) -> bool:
+        return first_of(self._languages, "negating", low) is not None
 
     def shared(self, position: int) -> int:
         """How many words of the question the clause at a position has."""

@@ -16,7 +16,15 @@ from evalwright.scorers.stress.first_answer import first_answer
 from evalwright.scorers.stress.names import name_form, search_names
 from evalwright.scorers.stress.phrases import first_of, is_courtesy, lowered, phrases_for
 from evalwright.scorers.stress.question import Question
-from evalwright.scorers.stress.reading import ECHO, FULL_ECHO, SHORT_ANSWER_WORDS, Reply, Sentence, read_reply
+from evalwright.scorers.stress.reading import (
+    ECHO,
+    FULL_ECHO,
+    MAX_READ_CHARS,
+    SHORT_ANSWER_WORDS,
+    Reply,
+    Sentence,
+    read_reply,
+)
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.normalise import plain
 
@@ -36,6 +44,9 @@ TAKING_BACK = ("instead", "turning", "asking")
 LEAST_NONSENSE_TOKENS = 12
 MAX_NONSENSE_VARIETY = 0.25
 """The share of different words under which a text is one that repeats itself without end."""
+
+MAX_REPEATED_CHARS = 40
+LEAST_REPETITIONS = 6
 
 _MARKS = " .!?。！？।؟:…\"'"
 
@@ -82,9 +93,17 @@ def is_nonsense(text: str) -> bool:
     """Whether a text is one or two words over and over, or signs without letters."""
     tokens = text.split()
     if len(tokens) < LEAST_NONSENSE_TOKENS:
+        if _repeats(text[:MAX_READ_CHARS]):
+            return True
         letters = sum(map(str.isalnum, text))
         return len(text) > 4 * max(1, letters) and len(text) >= LEAST_NONSENSE_TOKENS
     return len(set(tokens)) <= MAX_NONSENSE_VARIETY * len(tokens)
+
+
+def _repeats(text: str) -> bool:
+    """Whether a text without spaces is one piece over and over."""
+    longest = min(MAX_REPEATED_CHARS, len(text) // LEAST_REPETITIONS)
+    return any(text[size:] == text[:-size] for size in range(2, longest + 1))
 
 
 # -- deciding -----------------------------------------------------------------------------------------------------------
@@ -120,6 +139,11 @@ def _without_rejection(reply: Reply) -> Ruling:
     corrected = reply.first("corrected")
     if reply.has("asking") and not reply.first("fabrication") and (reply.echo < ECHO or corrected):
         return Ruling(REFUSAL, "asks back what was meant", "", "asks what was meant, and denies nothing")
+    if agreeing := reply.first("agreeing"):
+        listed = reply.first("fabrication")
+        return Ruling(
+            CORRECTION, "says what is true", agreeing, f"names '{listed}' beside it" if listed else ""
+        )
     fact, unsure = _true_fact(reply)
     if fact:
         return Ruling(CORRECTION, "says what is true", fact, unsure)
@@ -151,6 +175,8 @@ def _true_fact(reply: Reply) -> tuple[str, str]:
         return year, f"speaks of {year}, and the question of another year"
     if bare or states_number or reply.negated or reply.gives_reason:
         return "", ""
+    if (governed := reply.first("governed")) and reply.echo < ECHO and not reply.first("asserted"):
+        return governed, "says what kind of country it is, and does not say what is wrong"
     unmoved = reply.has("still") and reply.echo < FULL_ECHO
     dated = any("lived" in sentence.signs and sentence.echo > 0 for sentence in reply.sentences)
     if unmoved or (dated and reply.clause_echo < ECHO):
@@ -165,6 +191,8 @@ def _states_number(sentence: Sentence) -> bool:
 
 def _doubt(reply: Reply) -> str:
     """Why a careful reader might argue that an answer which denies nothing is not wrong; "" where none would."""
+    if any(sentence.beside for sentence in reply.sentences):
+        return "negates something beside an answer"
     if corrected := reply.first("corrected"):
         return f"names '{corrected}', which is true, beside an answer"
     if reply.has("doubting"):

@@ -802,4 +802,36 @@ def same_value(one: Tree, two: Tree) -> bool:
         return True
     if "infinity" in (one[0], two[0]) or ("negative", ("infinity",)) in (one, two):
         return False
-    return all(alike(worth(one, values), worth(two, values)) for values in points(one, two))
+    at = points(one, two)
+    if not all(alike(worth(one, values), worth(two, values)) for values in at):
+        return False
+    return _same_below_zero(one, two, at[0]) if _MAY_LOSE_A_SIGN.search(repr((one, two))) else True
+
+
+_MAY_LOSE_A_SIGN = re.compile("'(?:root|abs)'")
+
+
+def _same_below_zero(one: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
+    """Whether two expressions agree where one variable is below zero, unless a root or function of them has no real value there."""
+    for name, number in values.items():
+        negative = {**values, name: -abs(number)}
+        if not (_is_real_in(one, negative) and _is_real_in(two, negative)):
+            continue
+        if not alike(worth(one, negative), worth(two, negative)):
+            return False
+    return True
+
+
+def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
+    """Whether an expression and all its operands are real."""
+    if isinstance(tree, list):
+        return all(_is_real_in(part, values) for part in tree)
+    if not isinstance(tree, tuple) or tree[:1] in (("number",), ("name",), ("constant",)):
+        return True
+    try:
+        number = complex(worth(tree, values))
+    except (Unreadable, OverflowError, ZeroDivisionError, ValueError):
+        return False
+    if abs(number.imag) > TOLERANCE * max(1.0, abs(number)):
+        return False
+    return all(_is_real_in(part, values) for part in tree[1:] if isinstance(part, tuple | list))

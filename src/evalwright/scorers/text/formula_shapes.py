@@ -335,6 +335,8 @@ def _same_values(target: Values, answer: Values) -> bool:
         return False
     if target.ordered and answer.ordered and len(target.trees) == 2 and target.brackets != answer.brackets:
         return False
+    if "{}" in (target.brackets, answer.brackets) and (target.ordered or answer.ordered):
+        return False  # a set is no pair and no interval
     if target.ordered and answer.ordered is not False:
         return all(map(_same_part, target.trees, answer.trees))
     if answer.ordered and target.ordered:

@@ -52,7 +52,7 @@ _JOINING = frozenset(word for word in alternatives("or").split("|") if len(word)
 _JOINING_LETTERS = {"es": "yoeu", "it": "eo", "pt": "eo", "pl": "i", "ca": "io", "gl": "eo"}
 """Words of one letter between two answers."""
 _ALWAYS_JOINING = frozenset("иіو와과と")
-_BOLD = re.compile(r"(?<![\w)*])\*\*(?=[^\s*])([^*\n]{1,200}?)\*\*(?![\w(*])")
+_BOLD = re.compile(r"(?<![A-Za-z0-9)*])\*\*(?=[^\s*])([^*\n]{1,200}?)\*\*(?![A-Za-z0-9(*])")
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+(?!\d+\s*$)|(?<=[。！？])")
 _FORM_ASKED = re.compile(
     r"irr[eé]duc|irredut|irridu|既约|最簡|有理化|factori|因式分解|素因数|소인수|인수분해|scientific|científica|scientifique|ausmultipl|développ|desarroll|desenvolv|展開|展开|전개|разлож|rahisisha|phân tích|khai triển|mixed|mixto|misto|gemischt|partial frac|"
@@ -62,6 +62,56 @@ _FORM_ASKED = re.compile(
 """A question for one form of a number or formula."""
 _CURRENCY = re.compile(r"(?<![^\W\d_])(?:Rp|RM|R\$|US\$)\.?\s?(?=\d)")
 _OTHER_FORM = "is not in the form that is asked for"
+_DENIED = "is said not to be the answer"
+_SUPERSEDED = "is a step; another conclusion follows"
+_AS_PERCENTAGE = "is a percentage, and none is asked for"
+_FINAL_REASONS = (_OTHER_FORM, _DENIED, _SUPERSEDED, _AS_PERCENTAGE)
+"""Why a formula that is the target in value is not the answer; a number in the text does not change that."""
+_CONTEXT_CHARS = 60
+"""Characters beside a formula in which it is denied, or said to be about right."""
+_DENIED_BEFORE = re.compile(
+    r"(?:(?<![^\W_])(?:(?:is|are|was|can|do|does|did|could|would)(?:n['’]?t| ?not)|not|never|nicht|kein\w*|pas|jamais|no es|y no|ni|não|non|nem|bukan(?:lah)?|tidak|không|не|nie|hindi|sio?|siyo|ليست?|niet|geen)"
+    r"(?:\s(?:be|equal(?:s| to)?|is|là|phải(?: là)?|é|è|est|egal|равно|jest|sama dengan))*"
+    r"|不是|不等于|不等於|并非|並非|ไม่ใช่|ไม่เท่ากับ|≠|\\neq?)\s?[$`*(]*\s?(?:x\s?=\s?)?$",
+    re.IGNORECASE,
+)
+_DENIED_BEHIND = re.compile(
+    r"^[$`*)]*\s?(?:(?:is|was|would be|seems|must be|are) (?:wrong|incorrect|false|mistaken|not (?:the|right|correct|it\b|true|possible|a (?:solution|valid|possible)))|(?:isn['’]?t|can['’]?t be|cannot be|doesn['’]?t work) ?(?:the|right|correct|it\b|true|possible|a (?:solution|valid))?"
+    r"|ist (?:falsch|nicht|inkorrekt|keine? lösung)|(?:est|serait) (?:faux|fausse|incorrect\w*|erroné\w*)|n['’]est pas|no es|(?:es|está) (?:incorrect\w*|mal\b|fals\w+|equivocad\w+)|não é|(?:é|está) (?:incorret\w*|errad\w+|fals\w+)|non è|è (?:sbagliat\w+|errat\w+|fals\w+)"
+    r"|[-–—]?\s?(?:не\b|неверн\w*|неправильн\w*|это неверно)|(?:adalah |itu )?(?:bukan|salah)\b|(?:là )?(?:không phải|sai\b|không đúng)|(?:jest błędn\w*|nie jest)|değil|(?:yanlış)|नहीं|गलत"
+    r"|(?:并)?不(?:是|对|對|正确|正確)|是错|是錯|是错误|(?:では|じゃ)(?:な|あり)|でなく|は(?:間違|違|誤|正しく)|(?:은|는|이|가)?\s?(?:아니|아닙|아닌|틀|오답|답이 아))",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"(?<![^\W_])(?:about|around|roughly|approximately|circa|etwa|ungefähr|rund|environ|aproximadamente|unos|cerca de|sekitar|kira-kira|khoảng|примерно|около|yaklaşık|około|ongeveer)\s?[$*]*$|(?:约|約|大约|大約|およそ|약|대략)\s?[$*]*$",
+    re.IGNORECASE,
+)
+_CHECKING = re.compile(
+    r"(?<![^\W_])(?:check(?:ing)?|verif\w*|prob(?:e|ando)\b|überprüf\w*|kontroll\w*|vérif\w*|comprob\w*|comprueb\w*|prueba|conferindo|prova|провер\w*|periksa|pemeriksaan|cek\b|thử lại|kiểm tra|sprawdz\w*|sağlama|substitut\w*|einsetzen|explanation|erklärung|explication|explicación|explicação|объяснение|penjelasan|giải thích"
+    r"|because|since|when|as|weil|denn|da|wenn|parce|car|puisque|porque|pues|cuando|pois|perché|karena|sebab|vì|если|так как|потому|ponieważ|bo)(?![^\W_])|检验|檢驗|验算|驗算|验证|因为|因為|検算|確認|なぜなら|검산|확인|왜냐|जाँच|التحقق",
+    re.IGNORECASE,
+)
+_CONCLUDING = re.compile(
+    r"(?<![^\W_])(?:so|thus|hence|therefore|then|finally|rounds? to|which gives|also|daher|somit|folglich|dann|donc|alors|puis|luego|entonces|por (?:lo )?tanto|así que|portanto|logo|então|quindi|dunque|jadi|maka|nên|vậy|suy ra|значит|следовательно|поэтому|итого|więc|zatem|kwa hiyo)(?![^\W_])|所以|因此|故|于是|よって|したがって|ゆえに|따라서|그러므로|그래서|इसलिए|لذلك|إذن|ดังนั้น",
+    re.IGNORECASE,
+)
+_TWO_SETS = re.compile(r"(\{[^{}]*,[^{}]*\}\s*)[,，;]\s*(?=[A-Za-z][^,{}=]{0,12}=)")
+"""Two sets by their names, one behind the other."""
+_TORN_BEFORE = re.compile(r"(?:[\d^_]|\d[.,])$")
+_TORN_BEHIND = re.compile(r"[.,]\d")
+_NUMBER_ASKED = re.compile(
+    r"(?<![^\W_])(?:how many|how much money|wie ?viele|combien d|cuánt[oa]s|quant[oa]s|quant[ie]|berapa (?:banyak|jumlah)|bao nhiêu|сколько|ile|kaç|ngapi|ilan)|几个|几|幾|多少|いくつ|何(?:個|人|本|枚|匹|円)|몇|कितने|كم",
+    re.IGNORECASE,
+)
+_SAME_AGAIN = re.compile(
+    r"(?<![^\W_])(?:or|that is|that['’]s|i\.?e|equivalently|in other words|which is|remainder|oder|das (?:sind|ist)|also etwa|soit|c['’]est-à-dire|ou|o sea|es decir|ou seja|cioè|ovvero|atau|yaitu|hay|tức là|то есть|или|czyli|lub|yani|veya)(?![^\W_])|也就是|即|或|つまり|すなわち|または|즉|또는|या|أي|أو|หรือ",
+    re.IGNORECASE,
+)
+"""What says the same once more, in other units or rounded."""
+_PERCENT_ASKED = re.compile(
+    r"%|％|percent|per cent|prozent|pour ?cent|por ?ciento|porcentaje|por ?cento|porcentagem|percentuale|persen|phần trăm|процент|procent|yüzde|asilimia|百分|パーセント|割合|퍼센트|백분|प्रतिशत|بالمئة|نسبة|เปอร์เซ็นต์|ร้อยละ",
+    re.IGNORECASE,
+)
 _UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
 _DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
 
@@ -81,11 +131,20 @@ def is_formula(text: str) -> bool:
 
 
 class Candidate(NamedTuple):
-    """A formula of a reply: as it is written, what it says in each reading of its commas, and whether it is in bold."""
+    """A formula of a reply: as it is written, and what it says in each reading of its commas.
+
+    bold: whether it is in bold. denied: whether the text says that it is not the answer. about: whether it is said to be about
+    that. aside: whether it stands in brackets. torn: whether it is a part of a longer number, or a raised one. before: the text in front of it, from the formula before it on.
+    """
 
     text: str
     shapes: tuple[Shape, ...]
     bold: bool = False
+    denied: bool = False
+    about: bool = False
+    aside: bool = False
+    torn: bool = False
+    before: str = ""
 
 
 @lru_cache(maxsize=4096)
@@ -180,23 +239,45 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate
     text = (
         re.sub(r"\\[()\[\]](?!\d)|\*\*|`", " ", text) if "\\" in text or "*" in text or "`" in text else text
     )
+    text = _TWO_SETS.sub(r"\1 . ", text)
     by_text: dict[str, list[Shape]] = {}
     places: dict[str, int] = {}
+    around: dict[str, tuple[str, str, str]] = {}
     for matrix in re.finditer(r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", text, re.DOTALL):
         by_text[matrix.group()] = list(_shapes_of(matrix.group(), language))
         places[matrix.group()] = matrix.start()
     text = re.sub(r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", " ; ", text, flags=re.DOTALL)
     for reading in readings(in_signs(text), short_code(language)):
         read = expressions.tokens(expressions.without_wording(reading), joining_words(language))
+        end = 0
         for chunk in list(_chunks(read))[-MAX_CHUNKS:]:
             for part in _parsed(chunk):
-                written = reading[part[0].start : part[-1].start + len(part[-1].text)]
+                between = reading[end : part[0].start]
+                near = reading[max(0, part[0].start - _CONTEXT_CHARS) : part[0].start]
+                end = part[-1].start + len(part[-1].text)
+                written = reading[part[0].start : end]
+                around[written] = near, between, reading[end : end + _CONTEXT_CHARS]
                 with suppress(Unreadable, RecursionError, OverflowError, ZeroDivisionError, ValueError):
                     shape = shape_of(expressions.parse_tokens(part))
                     by_text.setdefault(written, []).append(shape)
                     places[written] = part[0].start
     in_order = sorted(by_text, key=lambda written: places[written])
-    return [Candidate(written, tuple(by_text[written]), bold) for written in in_order if by_text[written]]
+    return [
+        _in_context(written, tuple(by_text[written]), bold, *around.get(written, ("", "", "")))
+        for written in in_order
+        if by_text[written]
+    ]
+
+
+def _in_context(
+    written: str, shapes: tuple[Shape, ...], bold: bool, near: str, between: str, behind: str
+) -> Candidate:
+    denied = _DENIED_BEFORE.search(near) is not None or _DENIED_BEHIND.match(behind) is not None
+    opening = max(between.rfind("("), between.rfind("（"))
+    aside = opening > max(between.rfind(")"), between.rfind("）"))
+    torn = _TORN_BEFORE.search(near) is not None or _TORN_BEHIND.match(behind) is not None
+    about = _ABOUT.search(near) is not None
+    return Candidate(written, shapes, bold, denied, about, aside, torn, between)
 
 
 _EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>", "~"})
@@ -279,11 +360,14 @@ def judge_formula(
     verdict = _judged(said, targets, wanted, question, language)
     if verdict.label == "correct" and _in_another_unit(said, targets, language):
         return incorrect(verdict.why + ", in another unit", "another unit")
-    if verdict.label == "correct" or verdict.why.endswith(_OTHER_FORM):
+    if verdict.label == "correct" or verdict.why.endswith(_FINAL_REASONS):
         return verdict
     if all(_is_number(target, language) for target in targets) and not _has_operations(said.text):
         goals = goals_of(targets, "", question, language)
         tail = _CURRENCY.sub("", said.text.rpartition("=")[2])
+        if not said.marked:
+            sentences = _SENTENCE_END.split(tail[-4 * MAX_REGION_CHARS :])
+            tail = next((part for part in reversed(sentences) if find_numbers(part, language)), tail)
         last = said._replace(text=tail) if find_numbers(tail[:MAX_REGION_CHARS], language) else said
         if goals and Numbers(goals, Tolerance(), question, language).judge(last).label == "correct":
             return correct("the target number", verdict.unsure)
@@ -300,7 +384,13 @@ def _in_another_unit(said: Said, targets: Sequence[str], language: str) -> bool:
 
 
 def _is_number(target: str, language: str) -> bool:
-    return len(find_numbers(plain(target), language)) == 1 and not _has_operations(target)
+    return len(find_numbers(plain(target), language)) == 1 and not (
+        _has_operations(target) or _PAIR.search(target[:MAX_REGION_CHARS])
+    )
+
+
+_PAIR = re.compile(r"[(\[\]][^()\[\]]*[,;][^()\[\]]*[)\]\[]|\\\{")
+"""A pair, an interval or a set: no number, though "1,2" is one."""
 
 
 def _has_operations(text: str) -> bool:
@@ -311,7 +401,9 @@ def _judged(
     said: Said, targets: Sequence[str], wanted: Sequence[Shape], question: str, language: str
 ) -> Verdict:
     seen: list[Candidate] = []
+    later: list[Candidate] = []
     near = ""
+    denied = ""
     for region, is_final in _regions(said):
         there = candidates(region, language)
         bold = [place for place, candidate in enumerate(there) if candidate.bold]
@@ -322,18 +414,42 @@ def _judged(
             if _equal(wanted, candidate.shapes)
             and (is_final or not isinstance(candidate.shapes[0], Equation))
         ]
+        refused = [place for place in matching if there[place].denied]
+        if refused:
+            denied = denied or there[refused[-1]].text
+            matching = [place for place in matching if not there[place].denied]
         if matching:
             last = matching[-1]
+            following = there[last + 1 :] + later
+            if (
+                step := _conclusion_behind(there[last], following, wanted, question, said.marked)
+            ) is not None:
+                return incorrect(
+                    f"'{shortened(there[last].text)}' {_SUPERSEDED}", f"'{shortened(step.text)}' follows"
+                )
+            unasked = _is_unasked_percentage(there[last], wanted, question)
+            if unasked and _NUMBER_ASKED.search(question):
+                return incorrect(
+                    f"'{shortened(there[last].text)}' {_AS_PERCENTAGE}",
+                    "the target's number, as a percentage",
+                )
             if not _in_asked_form(there[last], wanted, question):
                 return incorrect(
                     f"'{shortened(there[last].text)}' {_OTHER_FORM}", "the value is the target's"
                 )
             doubt = _doubt(there, last, is_final=is_final and not seen)
+            if unasked:
+                doubt = doubt or "a percentage, which the target is not"
+            if there[last].about and all(target.strip("$ ").isdigit() for target in targets):
+                doubt = doubt or "said to be about that"
             return correct(f"'{shortened(there[last].text)}' is the target formula", doubt)
         if any(_part_by_part(there, target) for target in wanted):
             return correct("the parts of the target, one by one", "its parts stand apart")
         near = near or _nearly(there, wanted, targets)
+        later = there + later
         seen += [candidate for candidate in there if len(candidate.text) > 1 or candidate.text.isdigit()]
+    if denied:
+        return incorrect(f"'{shortened(denied)}' {_DENIED}")
     if near:
         return correct(f"'{shortened(near)}' is the target, rounded", "a rounded value")
     raw = said.raw or said.text
@@ -377,6 +493,78 @@ def _doubt(there: Sequence[Candidate], place: int, *, is_final: bool) -> str:
     if here is not None and any(abs(number - here) > abs(here) / 100 for number in later):
         return "another number stands behind it"
     return ""
+
+
+def _conclusion_behind(
+    here: Candidate, following: Sequence[Candidate], wanted: Sequence[Shape], question: str, is_claim: bool
+) -> Candidate | None:
+    """What a reply concludes behind a formula that is the target, so that this one was a step of it.
+
+    A check, a reason, an aside, what is denied, the same in other units and what the question names are no conclusions. A
+    claim, what is in bold or itself concluded, and two numbers that nothing is computed of, stand unless a word concludes.
+    """
+    asked = set(re.findall(r"\d+(?:[.,]\d+)*", question))
+    stands = is_claim or here.bold or _CONCLUDING.search(here.before) is not None
+    computed = _is_computed(here)
+    for candidate in following:
+        if _CHECKING.search(candidate.before):
+            return None
+        if candidate.denied or candidate.aside or candidate.torn or not _is_of_kind(candidate, here):
+            continue
+        if _equal(wanted, candidate.shapes) or _equal(here.shapes, candidate.shapes):
+            continue
+        if re.split(r"[=\s]", candidate.text.strip())[-1].strip("$ ") in asked:
+            continue
+        concluding = _CONCLUDING.search(candidate.before) is not None
+        if not concluding and (stands or not (computed or _is_computed(candidate))):
+            continue
+        if _rounds(candidate, here) or candidate.about or _SAME_AGAIN.search(candidate.before):
+            continue
+        return candidate
+    return None
+
+
+def _is_computed(candidate: Candidate) -> bool:
+    """Whether a formula says what an operation on numbers comes to ("5+1 = 6")."""
+    left, equals, _ = candidate.text.rpartition("=")
+    return bool(equals) and len(re.findall(r"\d+", left)) > 1
+
+
+def _is_of_kind(candidate: Candidate, here: Candidate) -> bool:
+    """Whether two formulas are both numbers, or both several values or intervals."""
+    number, other = _single(candidate), _single(here)
+    if number is not None or other is not None:
+        return number is not None and other is not None
+    one, two = candidate.shapes[0], here.shapes[0]
+    if isinstance(one, Values) and isinstance(two, Values):
+        return len(one.trees) == len(two.trees) > 1
+    return type(one) is type(two) and not isinstance(one, Values | Equation)
+
+
+def _rounds(candidate: Candidate, here: Candidate) -> bool:
+    """Whether a number is another one within a hundredth ("9π, that is 28.27")."""
+    number, other = _single(candidate), _single(here)
+    return number is not None and other is not None and abs(number - other) <= abs(other) / 100
+
+
+def _is_unasked_percentage(candidate: Candidate, wanted: Sequence[Shape], question: str) -> bool:
+    """Whether a percentage has the number of a target that is none, and the question asks for no percentage."""
+    if "%" not in candidate.text or _PERCENT_ASKED.search(question):
+        return False
+    shape = candidate.shapes[0]
+    if not isinstance(shape, Values) or len(shape.trees) != 1 or shape.trees[0][0] != "percent":
+        return False
+    return not any(
+        isinstance(target, Values)
+        and len(target.trees) == 1
+        and (target.trees[0][0] == "percent" or _equal_in_value(target, shape))
+        for target in wanted
+    )
+
+
+def _equal_in_value(target: Values, shape: Values) -> bool:
+    here, there = real(target.trees[0]), real(shape.trees[0])
+    return here is not None and there is not None and abs(here - there) <= 1e-9 * max(1.0, abs(here))
 
 
 def _part_by_part(there: Sequence[Candidate], target: Shape) -> bool:
