@@ -89,8 +89,11 @@ def test_other_scorers_and_options() -> None:
 
 
 def test_what_the_old_scorer_left_undecided_is_not_counted() -> None:
-    model = ScriptedModel(lambda request: "41 or 42", version="1")
-    (run,) = evaluate(quiz(scorers=["numeric"]), model, name="first")
+    def says(request: Generate) -> str:
+        number = int(str(request.prompt).rpartition(" ")[2])
+        return f"{number} or {number + 1}"
+
+    (run,) = evaluate(quiz(scorers=["numeric"]), ScriptedModel(says, version="1"), name="first")  # type: ignore[arg-type]
     assert run.task("quiz").n_unsure == 6
     strict = score_run(run, scorers=["exact-match"], name="strict")
     assert strict.task("quiz").n_unsure == 0

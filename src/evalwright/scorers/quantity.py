@@ -225,7 +225,9 @@ class Numbers:
             if self.rough and self._in_range(answer, numbers):
                 return correct(f"{shown} is in a range that holds the target", "a range")
             is_cut = answer.word or answer.unit is not None
-            is_open = is_right or is_cut or any(self._state(number) == "right" for number in numbers)
+            # The question's numbers count here too: "189 or 190" names the target.
+            every_number = find_numbers(text, self.language)
+            is_open = is_right or is_cut or any(self._state(number) == "right" for number in every_number)
             return incorrect(f"{shown} is a bound or in a range", "a bound or a range" if is_open else "")
         if state == "unsure":
             return incorrect(

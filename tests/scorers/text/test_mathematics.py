@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -135,7 +136,7 @@ CONCLUSIONS = [
 
 
 @pytest.mark.parametrize("row", CONCLUSIONS, ids=lambda row: f"{row['target']}: {row['reply']}")
-def test_the_last_conclusion_decides(row: dict[str, str]) -> None:
+def test_the_last_conclusion_decides(row: dict[str, Any]) -> None:
     """A step, a number that is denied, and other brackets than the target's are no answer."""
     sample = Sample("s", row["question"], (row["target"],), metadata={"language": row["lang"]})
     score = final_answer(sample, Answer(row["reply"]), kind="math")
