@@ -11,7 +11,14 @@ PLANETS = ("Mercury", "Venus", "Earth", "Mars")
 
 
 def short_answer_of(target: str, question: str, reply: str) -> Score:
-    score: Score = bind("short-answer").function(Sample("s", question, (target,)), Answer(reply))
+    score = bind("short-answer").function(Sample("s", question, (target,)), Answer(reply))
+    assert isinstance(score, Score)
+    return score
+
+
+def choice_of(option: int, reply: str) -> Score:
+    score = bind("choice").function(Sample("s", "Which planet?", (), PLANETS, (option,)), Answer(reply))
+    assert isinstance(score, Score)
     return score
 
 
@@ -98,12 +105,8 @@ def test_an_unsure_reading_says_what_is_alike(target: str, reply: str, reason: s
     [(2, "Option three"), (0, "I choose option one."), (3, "Answer: four"), (3, "Choice number four")],
 )
 def test_the_number_of_an_option_in_words(option: int, reply: str) -> None:
-    score = bind("choice").function(Sample("s", "Which planet?", (), PLANETS, (option,)), Answer(reply))
-    assert score.value == 1
+    assert choice_of(option, reply).value == 1
 
 
 def test_a_count_of_options_chooses_none() -> None:
-    score = bind("choice").function(
-        Sample("s", "Which planet?", (), PLANETS, (2,)), Answer("There are three options here.")
-    )
-    assert score.label == "unreadable"
+    assert choice_of(2, "There are three options here.").label == "unreadable"
