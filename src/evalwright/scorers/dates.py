@@ -368,6 +368,8 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
 
 def _doubt_of_words(text: str, targets: Sequence[Date], named: set[int], language: str) -> str:
     """Why a reply without a date that can be read might still give one; "" where nothing in it can be a target's part."""
+    if language != "en":
+        return "perhaps a date in words or in a form that is not read"
     numbers = find_numbers(text, language)
     whole = [number for number in numbers if number.value == int(number.value)]
     centuries = {(target.year - 1) // 100 + 1 for target in targets if target.year}
@@ -385,7 +387,7 @@ def _doubt_of_words(text: str, targets: Sequence[Date], named: set[int], languag
     days = {target.day for target in targets if target.day}
     if any(number.value in days and not number.bound for number in in_digits):
         return "the day of the target, and no month or year that can be read"
-    if any(number.word for number in whole) or (language != "en" and not in_digits):
+    if any(number.word for number in whole):
         return "perhaps a date in words that are not read"
     return ""
 

@@ -452,6 +452,8 @@ def _likeness(content: Sequence[str], target: Target) -> str:
     joined = "".join(target.tokens)
     if not target.text.isascii() and joined in "".join(content):
         return f"'{shown}' holds the target, written together with more"
+    if not target.text.isascii() and any(map(str.isdigit, target.text)):
+        return f"'{shown}' may be '{target.text}', with its number in another form"
     if target.text[:1].isdigit() and not any(any(map(str.isdigit, token)) for token in content):
         return f"'{shown}' may be '{target.text}' in words"
     for token in content:
@@ -505,6 +507,9 @@ def _has_other_words(content: Sequence[str], target: Target) -> bool:
 
 MIN_LIKE_WORD = 0.8
 """Similarity above which a word may be a misspelling of another: "Madrit", and not "Manet" for "Monet"."""
+MIN_LIKE_LONG_WORD = 0.6
+MIN_LONG_WORD_CHARS = 6
+MIN_LIKE_OTHER_SCRIPT = 0.6
 MIN_LIKE_PHRASE = 0.76
 MIN_LIKE_NOUN = 0.75
 """The same for words that are no names: "gray" for "grey"."""
@@ -515,7 +520,7 @@ MAX_ABBREVIATION_CHARS = 5
 def _resembles(one: str, other: str) -> bool:
     """Whether one word may be a spelling, an ending or a short form of another."""
     if one == other:
-        return len(one) > 1
+        return len(one) > 1 or not one.isascii()
     shorter, longer = sorted((one, other), key=len)
     if len(shorter) >= 3 and longer.startswith(shorter):
         return True
@@ -524,8 +529,54 @@ def _resembles(one: str, other: str) -> bool:
     if len(shorter) >= 4 and longer.startswith(shorter[:-1]):
         return True  # "Gabo" for "Gabriel"
     matcher = SequenceMatcher(None, one, other)
+    if not one.isascii() and not other.isascii():
+        # endings and spellings of other scripts are less well known
+        return one[:3] == other[:3] or matcher.ratio() >= MIN_LIKE_OTHER_SCRIPT
     by_sound = SequenceMatcher(None, _sounds(one), _sounds(other))
-    return max(matcher.ratio(), by_sound.ratio()) > MIN_LIKE_WORD
+    is_long = min(len(one), len(other)) >= MIN_LONG_WORD_CHARS
+    least = MIN_LIKE_LONG_WORD if is_long and one[:3] == other[:3] else MIN_LIKE_WORD
+    return max(matcher.ratio(), by_sound.ratio()) > least
+
+
+def is_loosely_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
+    """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a part of it, an abbreviation.
+
+    A name of as many words that differs from the target in one of them, and there plainly, is not near ("Atlantic Ocean").
+    """
+    near = [target for target in targets if _is_loosely_like(content, target)]
+    return bool(near) and not all(_one_differs(content, target) for target in near)
+
+
+def _is_loosely_like(content: Sequence[str], target: Target) -> bool:
+    wanted = set(target.tokens) - FUNCTION
+    if not target.text.isascii() and "".join(target.tokens) in "".join(content):
+        return True
+    if any(map(str.isdigit, target.text)) or any(
+        _resembles_loosely(token, word) for token in content for word in wanted
+    ):
+        return True
+    if SequenceMatcher(None, "".join(content)[:60], "".join(target.tokens)[:60]).ratio() >= 0.76:
+        return True
+    initials = "".join(token[0] for token in target.tokens if token)
+    short = target.text.isupper() and len(target.text) <= 5
+    return (len(target.tokens) > 1 and "".join(content) == initials) or (short and len(content) > 1)
+
+
+def _one_differs(content: Sequence[str], target: Target) -> bool:
+    core = [token for token in target.tokens if token not in ARTICLES]
+    if len(core) < 2 or len(content) != len(core):
+        return False
+    pairs = [(one, two) for one, two in zip(content, core, strict=True) if one != two]
+    return len(pairs) == 1 and not _resembles_loosely(*pairs[0]) and min(map(len, pairs[0])) >= 2
+
+
+def _resembles_loosely(one: str, other: str) -> bool:
+    """Whether one word may be a spelling, an ending or a short form of another."""
+    if one == other or (min(len(one), len(other)) >= 3 and (one.startswith(other) or other.startswith(one))):
+        return True
+    if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
+        return False
+    return one[:3] == other[:3] or SequenceMatcher(None, one, other).ratio() >= 0.6
 
 
 def differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -23,6 +23,7 @@ from evalwright.scorers.match import (
     Target,
     aligned,
     differs_in_digits,
+    is_loosely_near,
     likeness,
     mentions,
     read,
@@ -135,6 +136,7 @@ class Names:
         code = language.split("-")[0]
         self.tones = tones_of(targets) if code == "vi" else {}
         self.capitalises_nouns = code == "de"
+        self.is_english = code == "en"
         self.inflected = code in ("pl", "ru", "uk", "tr", "ta", "hi", "ar", "fi", "hu", "cs", "sk", "et")
         self.denies_behind = code in ("ko", "ja", "tr", "hi", "ta")
         asked = [token for token in read(plain(question[:2000])).tokens if token]
@@ -173,6 +175,13 @@ class Names:
             ):
                 return verdict._replace(unsure=f"{verdict.why}, and something else after it")
         return verdict
+
+    def _likeness(self, content: Sequence[str]) -> str:
+        """What makes words like a target; in other languages than English any shared letters do, as less is known of their forms."""
+        reason = likeness(content, self.targets)
+        if reason or self.is_english or not is_loosely_near(content, self.targets):
+            return reason
+        return f"'{shortened(' '.join(content))}' shares words or letters with the target"
 
     def _lists_all(self, text: str) -> bool:
         """Whether a target of several things ("red, green and blue") is given, in any order."""
@@ -246,7 +255,7 @@ class Names:
             return correct(f"{shown} is a part of the target", "a part of a name")
         if all(differs_in_digits(reading.tokens, target.tokens) for target in self.targets):
             return incorrect(f"{shown} has other digits than the target")
-        doubt = likeness(content, self.targets) if len(content) <= MAX_LIKE_WORDS else ""
+        doubt = self._likeness(content) if len(content) <= MAX_LIKE_WORDS else ""
         return incorrect(f"{shown} has no target", doubt)
 
     # -- one sentence
@@ -281,7 +290,7 @@ class Names:
     def _other_answer(self, reading: Reading) -> Sentence:
         """What a sentence without a target answers: a bare name, or a name in words of the question."""
         opening = self._opening(reading.text)
-        if opening and not likeness(self._content(read(opening).tokens), self.targets):
+        if opening and not self._likeness(self._content(read(opening).tokens)):
             return Sentence(Kind.OTHER, f"'{shortened(opening)}' is none of the targets", firm=True)
         if not self._takes_up(reading.tokens) or self.cues.denies(reading.tokens, reading.text):
             return SILENT
