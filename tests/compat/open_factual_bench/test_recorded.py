@@ -90,9 +90,6 @@ def test_corrected_reads_stress_answers_as_a_person_does() -> None:
         assert sum(count(run, STRESS_TASK).values()) == 5
 
 
-@pytest.mark.xfail(
-    strict=False, reason="answers that repeat themselves, and full names, have no best reading yet"
-)
 def test_corrected_reads_short_answers_as_a_person_does() -> None:
     for model, run in imported("corrected").items():
         short, _ = read_otherwise(run, model)
