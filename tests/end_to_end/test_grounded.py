@@ -119,7 +119,10 @@ def test_a_judge_decides_what_rules_are_unsure_of() -> None:
     reasons = [row["scores"]["grounding"].get("unsure", "") for row in plain.rows()]
     for_a_judge = sum("needs a judge" in reason for reason in reasons)
     assert 0 < for_a_judge <= plain.tasks[0].n_unsure
-    assert run.tasks[0].n_unsure == plain.tasks[0].n_unsure - for_a_judge
+    scores = [score for row in run.rows() for score in row["scores"].values()]
+    unsure = [score["unsure"] for score in scores if score.get("unsure")]
+    assert len(unsure) == run.tasks[0].n_unsure < for_a_judge
+    assert not any("needs a judge" in reason for reason in unsure)
     assert run.data["usage"]["requested"] >= len(reasons) + for_a_judge
 
 

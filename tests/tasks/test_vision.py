@@ -210,12 +210,12 @@ def test_questions_of_one_set_are_a_cluster_with_and_without_their_picture(hub: 
     assert [task.metadata["competency"] for task in tasks] == ["vision", "hallucinations"]
 
 
-def test_an_answer_that_rules_leave_undecided_goes_to_the_judge(hub: list[dict[str, Any]]) -> None:
+def test_an_answer_that_rules_are_unsure_of_goes_to_the_judge(hub: list[dict[str, Any]]) -> None:
     hub.append(PLACE)
 
     def answer(prompt: str) -> str:
         if "mark=" not in prompt:
-            return "It is the tiger with its tail up, in the fourth row and the seventh column."
+            return "Row 4, column 7."
         assert read_question(prompt).material["reference"].startswith("(4,7)")
         return judge(lambda asked: {"reason": "the same place", "class": "correct"})(prompt)
 

@@ -96,7 +96,7 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
     with serving(edit=forty, faults=Faults(script=stopped)) as server:
         done = ran(server.url)
         assert done.code == 1, done.text
-        assert outcomes() == {"answered": 40, "cut": 40, "filtered": 20}
+        assert outcomes() == {"answered": 40, "cut": 40, "failed": 20}
         (task,) = record(Path("runs/r"))["tasks"]
         (accuracy,) = task["metrics"]
         right = sum(place % 3 > 0 for place in range(60, 100))
@@ -109,8 +109,8 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
         assert last.startswith("20 answers are missing: stopped by the filter on prompts.")
         assert "40 cut before any answer" in " ".join(done.out.split())
         for row in records(Path("runs/r")):
-            assert ("scores" in row and bool(row["scores"])) == (row["outcome"] != "filtered")
-            assert ("answer" in row) == (row["outcome"] != "filtered")
+            assert ("scores" in row and bool(row["scores"])) == (row["outcome"] != "failed")
+            assert ("answer" in row) == (row["outcome"] != "failed")
             if row["outcome"] == "cut":
                 assert (
                     row["scores"]["exact-match"]["value"] == 0
@@ -120,7 +120,7 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
         # What was paid for is kept and never sent again; a request that the filter refused was never answered.
         again = ran(server.url)
         assert "20 sent, 80 from the store" in again.out
-        assert outcomes() == {"answered": 40, "cut": 40, "filtered": 20}
+        assert outcomes() == {"answered": 40, "cut": 40, "failed": 20}
 
         said = "40 cut before any answer"
         files = [f"board.{end}" for end in ("md", "html", "csv", "json")]
@@ -134,7 +134,7 @@ def test_what_the_model_did_is_wrong_and_what_it_never_got_is_missing(tmp_path: 
             assert "Cut (the model" in " ".join(text.split()), "a column of its own"
         assert "Cut" in html
         assert "cut" in table
-        assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "filtered": 20}
+        assert json.loads(data)["models"][0]["outcomes"] == {"answered": 40, "cut": 40, "failed": 20}
         shutil.copytree("runs/r", "runs/again")
         gate = typed(
             "compare", "runs/r", "runs/again", "--fail-if", "n_missing is above 0", "--junit", "gate.xml"
@@ -281,7 +281,7 @@ def test_every_format_says_it(
     write_questions(tmp_path, 1)
     with serving(lambda prompt: "7", edit=edit) as server:
         done = ran(f"{server.root}{path}", "r", "-M", "deadline=5", model=model)
-        assert outcomes() == {outcome.partition(" ")[0]: 1}, done.text
+        assert outcomes() == {"failed" if outcome == "filtered prompt" else outcome: 1}, done.text
         (row,) = records(Path("runs/r"))
         is_missing = outcome in ("failed", "filtered prompt")
         assert done.code == is_missing
@@ -310,7 +310,8 @@ def test_a_filter_that_answers_with_an_error(who: str, tmp_path: Path) -> None:
     with serving(faults=Faults(script=lambda body, before: "filtered", filtered=BLOCKED[who])) as server:
         done = ran(server.url)
         # A refused key would have ended the run after ten; each was sent once.
-        assert outcomes() == {"filtered": 12} and done.code == (who not in OF_THE_REPLY)
+        outcome = "filtered" if who in OF_THE_REPLY else "failed"
+        assert outcomes() == {outcome: 12} and done.code == (who not in OF_THE_REPLY)
         assert set(server.received.values()) == {1}
         assert f"{0 if who in OF_THE_REPLY else 12} sent" in ran(server.url).out
     if who in OF_THE_REPLY:
@@ -340,7 +341,8 @@ def test_batches_say_it(kind: str, path: str, edit: Any, fates: str, tmp_path: P
     with serving_batches(kind, seconds=0.0, fate=fate, edit=edit) as server:
         done = ran(server.url, "r", "--batch", "-M", "batch_poll=0.05", model=kind)
     assert done.code == (kind == "openai")  # Anthropic's filter stops the reply, OpenAI's the prompt
-    assert outcomes() == ({"cut": 3, "filtered": 1} if fates == "filtered" else {"cut": 4}), done.text
+    stopped = "failed" if kind == "openai" else "filtered"
+    assert outcomes() == ({"cut": 3, stopped: 1} if fates == "filtered" else {"cut": 4}), done.text
 
 
 # -- who failed -----------------------------------------------------------------------------------------------------------

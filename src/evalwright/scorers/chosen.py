@@ -80,7 +80,10 @@ class _Reader:
         bare = located.text.strip(" .()\"'*。")
         if not any(map(str.isalnum, bare)):
             return Choice(NOT_EXTRACTED, EMPTY)
-        if (whole := self.texts.whole(located.text)) is not None:
+        # "A" is option A, also where another option's text is "A".
+        is_letter = len(bare) == 1 and bare.isascii() and 0 <= ord(bare.upper()) - ord("A") < self.count
+        whole = None if is_letter else self.texts.whole(located.text)
+        if whole is not None:
             return Choice(whole, "the option's text", claim=located.raw)
         if (outside := self._outside(bare)) is not None:
             return Choice(NOT_EXTRACTED, outside, claim=located.raw)
