@@ -121,7 +121,7 @@ def test_a_judge_decides_what_rules_are_unsure_of() -> None:
     assert 0 < for_a_judge <= plain.tasks[0].n_unsure
     scores = [score for row in run.rows() for score in row["scores"].values()]
     unsure = [score["unsure"] for score in scores if score.get("unsure")]
-    assert len(unsure) == run.tasks[0].n_unsure < for_a_judge
+    assert run.tasks[0].n_unsure < for_a_judge
     assert not any("needs a judge" in reason for reason in unsure)
     assert run.data["usage"]["requested"] >= len(reasons) + for_a_judge
 
