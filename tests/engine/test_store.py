@@ -353,6 +353,24 @@ def test_a_text_that_no_database_takes_is_stored(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("each_store")
+def test_what_a_run_remembers_last_is_kept(tmp_path: Path) -> None:
+    """Nothing awaits it, and the store closes before the outbox's next turn."""
+
+    async def remember() -> None:
+        with open_store(tmp_path) as store:
+            store.remember_empty(b"first", Failure("empty reply", "model", "nothing came"))
+            await asyncio.sleep(0)
+            store.remember_empty(b"last", Failure("empty reply", "model", "nothing came"))
+
+    async def recall() -> list[Failure | None]:
+        with open_store(tmp_path) as store:
+            return [await store.empty(key) for key in (b"first", b"last")]
+
+    asyncio.run(remember())
+    assert all(asyncio.run(recall()))
+
+
+@pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\n", b'{"evalwright_store":1}\n{"key": 5}\n', b'{"evalwright_store":2}\n']
 )

@@ -110,6 +110,11 @@ class Outbox:
             self._scheduled = True
             self._loop.call_at(self._next, self._flush)
 
+    def flush(self) -> None:
+        """Hand over what is waiting: nothing awaits the failures and bills of a run's last moment, and they are paid for."""
+        if self._scheduled:
+            self._flush()
+
     def _flush(self) -> None:
         self._scheduled = False
         batch, self._batch = self._batch, Batch(self._from_writer)

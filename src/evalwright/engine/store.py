@@ -92,6 +92,8 @@ class Store(ABC):
         if self._closed:
             return
         self._closed = True
+        for outbox in self._outboxes.values():
+            outbox.flush()
         self._writer.close()
         self._reading.close()
 
