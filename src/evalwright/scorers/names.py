@@ -54,6 +54,7 @@ BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMA
 ASIDE_REACH_WORDS = 4
 DENIAL_REACH_WORDS = 6
 
+_KOREAN_COUNT = re.compile(r"\d+[가-힣]")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
 _PERHAPS = word_set("could might may maybe possibly perhaps")
 _ITEMS = re.compile(
@@ -253,10 +254,17 @@ class Names:
             return incorrect(f"{shown} has no target", "the targets are in another script")
         if self.is_person and any(content == [target.tokens[-1]] for target in self.targets):
             return correct(f"{shown} is a part of the target", "a part of a name")
+        if any(token in content for token in self._with_counter_twice()):
+            return correct(f"{shown} is a target", "its counter is written twice")
         if all(differs_in_digits(reading.tokens, target.tokens) for target in self.targets):
             return incorrect(f"{shown} has other digits than the target")
         doubt = self._likeness(content) if len(content) <= MAX_LIKE_WORDS else ""
         return incorrect(f"{shown} has no target", doubt)
+
+    def _with_counter_twice(self) -> list[str]:
+        """Korean targets of a number and a counter, as a sentence that adds the counter again has them: "32개개" for "32개"."""
+        joined = ["".join(target.tokens) for target in self.targets]
+        return [f"{text}{text[-1]}" for text in joined if _KOREAN_COUNT.fullmatch(text)]
 
     # -- one sentence
 

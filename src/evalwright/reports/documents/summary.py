@@ -84,7 +84,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
         )
         for row, label, estimate in zip(board.rows, board_labels(board), first.estimates, strict=True)
     ]
-    notes = ["Rank ranges hold jointly with 95% confidence. The full board: evalwright leaderboard RUN..."]
+    notes = ["Rank ranges hold jointly (95%). The full board: evalwright leaderboard RUN..."]
     if any(row.provisional for row in board.rows):
         notes.insert(0, "* provisional: more than 5% of the answers are missing.")
     return doc.Document("Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *ends])
