@@ -179,13 +179,6 @@ def one_sided_judge(runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[st
     return " ".join(sentences)
 
 
-def missing_share(found: Matrix) -> F64:
-    """The share of each run's answers that are missing, (runs,), of the items that it was asked."""
-    items = found.of_items
-    shares: F64 = items.missing.sum(axis=1) / np.maximum(items.asked.sum(axis=1), 1)
-    return shares
-
-
 def how_to_fill(runs: Sequence[Run]) -> str:
     """What fills the gap of missing answers, in a sentence; "" where nothing is missing."""
     lacking = [run for run in runs if run.n_missing]

@@ -148,21 +148,6 @@ def faults_in_words(tasks: Sequence[TaskResult]) -> str:
     return ", ".join(f"{count:,} {WORDS[outcome]}" for outcome, count in model_faults(tasks).items())
 
 
-def unscored(tasks: Sequence[TaskResult], *, failed_alone: bool = False, empty: bool = False) -> str:
-    """What has no score or the worst one, in words: "3 missing, 40 cut before any answer".
-
-    failed_alone: whether missing answers are named where nothing else is. empty: whether the model's own faults are named.
-    """
-    parts = []
-    n_missing = sum(task.n_missing for task in tasks)
-    faults = faults_in_words(tasks) if empty else ""
-    if n_missing and (failed_alone or faults):
-        parts.append(f"{n_missing:,} missing")
-    if faults:
-        parts.append(faults)
-    return ", ".join(parts)
-
-
 @dataclass(frozen=True, slots=True)
 class GroupResult:
     """Averages over several tasks of a run: a node of a tree of tasks. label: the name shown; tasks: their names, those that the run has.

@@ -31,8 +31,6 @@ from evalwright.scorers.units import parse_unit
 
 Read = Callable[[Sample, Answer], str]
 _MOST_CHARACTERS = 400
-_MOST_UNMARKED = 120
-"""Characters of a sentence whose formula is looked for without a mark."""
 _FRACTION = re.compile(r"\\frac\{([\d.]+)\}\{([\d.]+)\}")
 _PLAIN = re.compile(r"[-+]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})|[-+]?\d{1,60}/\d{1,60}")
 _MOST_DIGITS = 400
