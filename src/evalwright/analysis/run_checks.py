@@ -16,6 +16,7 @@ from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.metrics.registry import is_known
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.images import image_faults
 from evalwright.runs.reader import Run, open_run, score_fault
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE
@@ -225,14 +226,15 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     there = {task.name for task in run.tasks}
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
     stale = dict(_stale(run, today))
+    images, image_notes = image_faults(run)
     problems = {
-        **records.broken, "samples missing": short, "failures": {} if older else failed,
+        **records.broken, "images": images, "samples missing": short, "failures": {} if older else failed,
         "recorded by an earlier version": older, _IMPOSSIBLE: impossible, _CHANGED: changed, "tasks missing": missing,
         "not of today": stale,
     }  # fmt: skip
     whole = there - {*short, *failed, *impossible, *changed, *stale}
     said = tuple(in_words(problems))
-    return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, tuple(notes))
+    return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, (*notes, *image_notes))
 
 
 def _recorded_earlier(run: Run) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.analysis.words import counted
 from evalwright.core.errors import Failure, RunError
 from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
+from evalwright.runs.images import TURNED_OFF, images_sentence
 from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult, faults_in_words, model_faults
@@ -115,7 +116,14 @@ def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
 
 def remarks(runs: Sequence[Run]) -> list[str]:
     """What a command says at its end that is no reason for another exit code: replies that were no answer, what a judge did."""
-    return [*_fault_sentences(runs), *filter(None, [_judge_sentence(runs)])]
+    return [*_fault_sentences(runs), *filter(None, [_judge_sentence(runs)]), *_image_sentences(runs)]
+
+
+def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
+    """Why images of prompts are not kept beside the record, where somebody might look for them there."""
+    for run in runs:
+        if run.data.get("images", {}).get("left_out", {}).keys() - {TURNED_OFF}:
+            yield f"Images of {run.label}, for those who look at the run: {images_sentence(run)}. The scores do not depend on them."
 
 
 def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from evalwright.runs.score_tables import keep_scores
 from evalwright.runs.writer import RUN_FILE, RunWriter, check_run_name, slug
 from evalwright.tasks.dialects import dialect_of
 
-_OF_PLACES = ("shard", "name", "out", "hardware", "max_resident", "models", "roles")
+_OF_PLACES = ("shard", "name", "out", "hardware", "max_resident", "models", "roles", "store_images")
 """Settings that may differ between shards: they say where and how fast one was made. Models are compared by their fingerprints."""
 
 Place = tuple[int, int, int]
@@ -181,6 +181,8 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             for task in first["tasks"]
         }
         answers = AnswersUsage()
+        for run in shards:
+            writer.keep_images_of(run)
         answered: dict[str, Mapping[str, Any]] = {}
         """Metadata of the first answered sample, by task of another framework."""
         count, before = 0, (-1, 0, 0)

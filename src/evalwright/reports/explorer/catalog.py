@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.runs.pairing import pair_items
+from evalwright.runs.images import KeptImages, images_sentence
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 
@@ -64,6 +65,7 @@ def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
 
 def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
     usage = run.data["usage"].get("answers") or run.data["usage"].get("usage") or {}
+    images = KeptImages(run)
     return {
         "key": key,
         "name": run.name,
@@ -81,6 +83,8 @@ def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         "outputTokens": int(usage.get("output_tokens", 0)),
         "facts": _facts(run),
         "labelSets": label_sets_of(run),
+        "hasImages": bool(images.entries),
+        "imagesMissing": images.why_missing,
     }
 
 
@@ -142,6 +146,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         *hardware_facts(data),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),
+        ("Images", images_sentence(run)),
         ("Folder", run.name),
         ("SHA-256 of the samples", str(data["samples"].get("sha256", ""))),
     ]  # fmt: skip
