@@ -161,7 +161,9 @@ def _why_images_are_not_sent(path: Path, column: str, *, given: bool, is_named: 
     """
     begins = f"Warning: the column '{printable(column)[:60]}' is not sent as images"
     if given:
-        return f"{begins}, because the answers are those in the file and no model is asked."
+        return (
+            f"{begins}, because the answers are those in the file and no model is asked for new ones. To ask one: --model NAME."
+        )
     if is_named:
         return ""
     first = _first_cell(path, column)
@@ -171,7 +173,8 @@ def _why_images_are_not_sent(path: Path, column: str, *, given: bool, is_named: 
     shown_cell = "empty" if first is None else f"'{printable(str(first))[:60]}'"
     return (
         f"{begins}: its first cell ({shown_cell}) is neither a file beside the data, nor the name of a PNG, JPEG, WebP or GIF, nor a "
-        f"data URL, nor an address. To send it all the same: --column images={column}; to leave it out without a warning: --column images="
+        f"data URL, nor an address. `--column images={printable(column)[:60]}` sends it all the same, `--column images=` leaves it out "
+        f"without a warning (of `evalwright tasks`: -T columns.images=...)."
     )
 
 

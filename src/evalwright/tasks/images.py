@@ -57,8 +57,11 @@ class RowImages:
     def __init__(self, given: Any, document: Document, dataset: Dataset) -> None:
         self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))
         self._folders, self._dataset = _folders(document, dataset), dataset
-        self._whose = "the task's" if document.place(("dataset", "path")) else "the data file's"
-        self._obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
+        metadata = document.value.get("metadata") or {}
+        is_data_file = "columns" in metadata  # `tasks.data_files` wrote it, and nobody but the column's name asked for images
+        self._whose = "the data file's" if is_data_file else "the task's"
+        self._advice = ". `--column images=` leaves out the images of a data file" if is_data_file else ""
+        self._obtain = str(metadata.get("obtain") or "")
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
         """The images of one row, in their order. Raises RowError."""
@@ -80,7 +83,7 @@ class RowImages:
                 return fetched(named)
             return self._file(named)
         except DatasetError as error:
-            raise RowError(str(error).rstrip(".")) from None
+            raise RowError(f"{str(error).rstrip('.')}{self._advice}") from None
 
     def _file(self, named: str) -> Image:
         data = self._dataset
