@@ -42,7 +42,7 @@ MOST_RUN_PICTURES = 50_000
 MOST_INDEX_BYTES = 64 << 20
 
 TURNED_OFF = "store_images is false"
-TOO_MANY = f"the run has more than {MOST_RUN_PICTURES:,} of them, or {MOST_RUN_BYTES >> 30} GiB"
+TOO_MANY = f"a run keeps at most {MOST_RUN_PICTURES:,} of them, in {MOST_RUN_BYTES >> 30} GiB"
 NOT_BY_THAT_VERSION = "not kept by that version"
 NOT_IN_SOURCE = "what the run was made from has no bytes of them"
 CHANGED = "their files are missing or were changed"
