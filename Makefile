@@ -23,7 +23,7 @@ test: $(VENV)/dev  ## Run all tests
 # A warning of a release that came out today fails nothing; a test that it breaks does.
 newest:  ## The quickstart and the tests of local and remote models, with the newest release of everything
 	$(PYTHON) -m venv --clear $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,dev]'
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
 	$(NEWEST)/bin/evalwright run factual-choice --model demo/small --model demo/large --name newest --replace
 	$(NEWEST)/bin/evalwright compare newest-demo-large newest-demo-small
 	$(NEWEST)/bin/python -m pytest -n auto --dist loadfile -W default tests/models/local tests/models/remote
