@@ -124,9 +124,9 @@ def check(model: str, ask: str | None, against: str | None, as_json: bool, **giv
         wanted = {key: given[key] for key in ("tasks", "limit", "margin") if given[key] not in (None, ())}
         return _compare(found, other, as_json, wanted)
     found.check()
-    description = found.describe()
-    if ask is not None:
-        description["answer"] = _ask(found, ask)
+    answer = {} if ask is None else {"answer": _ask(found, ask)}
+    # What answered is described after it, so that what it found out of itself is shown.
+    description = {**found.describe(), **found.try_out(), **answer}
     if as_json:
         print_json(description)
     else:
