@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
     MODEL_ARGUMENTS,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from evalwright.models.base import Model
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def tasks() -> None:
     """List, show, preview, check, rewrite and compare tasks."""
 
