@@ -279,7 +279,7 @@ def _first_line(error: BaseException) -> str:
 MAX_LISTED_NAMES = 20
 """Names in a message: of more, some are listed, and none where those that look like the unknown one are suggested."""
 
-MIN_SIMILARITY = 0.65
+MIN_SIMILARITY = 0.62
 """Of two names, for a suggestion (1 for equal ones): at 0.6 'chat_template' was suggested for 'temprature'."""
 
 

@@ -101,13 +101,12 @@ def _unknown_key(path: KeyPath) -> str:
         return (
             f"unknown key `{key}`{where}; it belongs in `{homes[0].rpartition('.')[0] or 'the file itself'}`."
         )
-    elsewhere = [
-        ".".join((*place, name))
-        for place, other in PARTS.items()
-        for name in closest(key, other.model_fields, 1)
-    ]
-    if elsewhere:
-        return f"unknown key `{key}`{where}; did you mean `{elsewhere[0]}`?"
+    elsewhere: dict[str, str] = {}
+    for place, other in PARTS.items():
+        for name in other.model_fields:
+            elsewhere.setdefault(name, ".".join((*place, name)))
+    if alike := closest(key, elsewhere, 1):
+        return f"unknown key `{key}`{where}; did you mean `{elsewhere[alike[0]]}`?"
     return f"unknown key `{key}`{where}. Known: {listed(known)}."
 
 
