@@ -333,9 +333,7 @@ def _describe_answers(task: Task, named_answers: str) -> str:
         )
     columns = answers_beside(task.definition, named_answers)
     if columns.expected:
-        return (
-            f"New answers are generated: those in the file (column '{columns.expected}') are what is expected."
-        )
+        return f"New answers are generated: those in the file (column '{columns.expected}') are what is expected."
     if columns.unused:
         return f"New answers are generated: those in the file (column '{columns.unused}') are not used."
     return ""
@@ -344,7 +342,9 @@ def _describe_answers(task: Task, named_answers: str) -> str:
 def _what_is_judged(task: Task) -> str:
     """For a data file with answers: that a judge reads these, so that nobody looks for a model to name."""
     if "columns" in task.metadata and isinstance(task.strategy, Given):
-        return f" It reads the answers in the file (column '{task.strategy.column}'): nothing else is generated."
+        return (
+            f" It reads the answers in the file (column '{task.strategy.column}'): nothing else is generated."
+        )
     return ""
 
 
