@@ -138,7 +138,7 @@ def test_a_bare_number_counts_by_the_language_of_the_reply() -> None:
 
 @scorer("test-numpy-parts")
 def numpy_parts(sample: Sample, answer: Answer) -> Score:
-    return Score(np.float32(0.5), parts={"a": np.float32(0.25), "b": np.True_, "c": True})  # type: ignore[dict-item]
+    return Score(np.float32(0.5), parts={"a": np.float32(0.25), "b": np.True_, "c": True})  # type: ignore[arg-type, dict-item]
 
 
 def test_parts_of_numpy_are_numbers_too() -> None:

@@ -202,7 +202,7 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     if is_ours and not asks:
         scoring_function: BoundFunction = _limited(bound, kind, given)
     elif is_ours:
-        scoring_function = bound
+        scoring_function = cast(BoundFunction, bound)
     else:
         scoring_function = _asking_with_numbers(bound) if asks else _with_numbers(bound)
     return Scorer(
