@@ -279,9 +279,6 @@ def _first_line(error: BaseException) -> str:
 MAX_LISTED_NAMES = 20
 """Names in a message: of more, some are listed, and none where those that look like the unknown one are suggested."""
 
-MIN_SIMILARITY = 0.62
-"""Of two names, for a suggestion (1 for equal ones): at 0.6 'chat_template' was suggested for 'temprature'."""
-
 
 def check_known(kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: ") -> None:
     """Raise UnknownName for the first name that is not known. hint: what stands before all that are, "" where they are not listed."""
@@ -311,7 +308,7 @@ def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:
     """Up to `most` known names that look like `name`, best first; before them those that have it as a word ("f1": "token-f1")."""
     table = {candidate.lower(): candidate for candidate in known}
     found = sorted(key for key in table if "-" in key and name.lower() in key.split("-"))[:most]
-    found = found or get_close_matches(name.lower(), list(table), n=most, cutoff=MIN_SIMILARITY)
+    found = found or get_close_matches(name.lower(), list(table), n=most, cutoff=0.6)
     if not found:
         found = sorted(key for key in table if len(name) > 2 and name.lower() in key)[:most]
     return [table[key] for key in found]

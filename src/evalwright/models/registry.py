@@ -198,17 +198,18 @@ def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
         if name not in known:
             refused = getattr(_BACKENDS.get(provider), "refused", ())
             works = [one for one in known if one not in refused]
-            raise UnknownName(f"argument of '{provider}' models", name, works, _argument_hint(name, works))
+            raise _unknown_argument(f"argument of '{provider}' models", name, works)
 
 
 _NO_SETTINGS = ("prompt", "draw", "length_penalty", "early_stopping", "generation_arguments")
 """Fields of a request for text that are no settings of `answer` in a task."""
 
 
-def _argument_hint(name: str, known: Sequence[str]) -> str:
-    """What to write in place of an unknown argument: the task's own setting, where it is one of sampling, or the arguments that there are."""
+def _unknown_argument(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+    """The error for an argument that a model does not take, with the task's own setting where it is one of sampling."""
     settings = [one.name for one in fields(Generate) if one.name not in _NO_SETTINGS]
-    if name in settings or (closest(name, settings) and not closest(name, known)):
-        (setting, *_) = [name] if name in settings else closest(name, settings)
-        return f"Sampling is a setting of the task: -T answer.{setting}=..."
-    return known_names(name, known)
+    nearest = closest(name, [*known, *settings], 1)
+    if nearest and nearest[0] not in known:
+        hint = f"Sampling is a setting of the task: -T answer.{nearest[0]}=..."
+        return UnknownName(kind, name, (), hint)
+    return UnknownName(kind, name, known, known_names(name, known))
