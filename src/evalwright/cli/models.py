@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, flag, only_with, option, several
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
@@ -16,7 +17,7 @@ from evalwright.core.private import home_folder
 from evalwright.core.requests import Generate, Message, Prompt
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def models() -> None:
     """List model providers; check that a model can be used."""
 

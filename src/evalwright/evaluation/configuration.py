@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from evalwright.core.deprecation import warn_old_name
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, known_names
 from evalwright.core.secrets import masked_arguments
 from evalwright.tasks.yaml_files import kind_of
 
@@ -175,7 +175,7 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in present_names(given, "The setting").items():
         if key not in known:
-            raise UnknownName("setting", key, known, f"Known: {', '.join(known)}.")
+            raise UnknownName("setting", key, known, known_names(key, known))
         if value is None:
             continue
         value = out[key] = _written(value)

@@ -38,7 +38,7 @@ from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.generate import TARGET
 from evalwright.strategies.likelihood import Given
 from evalwright.strategies.simulate import Simulated
-from evalwright.tasks.data_files import as_data_file
+from evalwright.tasks.data_files import answers_beside, as_data_file
 from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
@@ -308,8 +308,10 @@ def _same(task: Task, other: Task) -> bool:
 def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:
     """The tasks with the samples that the filter keeps, and what to say of columns that were found and tasks that are left out."""
     found = filtered(tasks, read_conditions(configuration.where))
+    named_answers = configuration.overrides.get("columns.answer", "")
     said = [
-        f"Columns of '{task.name}': {task.metadata['columns']}."
+        f"Columns of '{task.name}': {task.metadata['columns']}. "
+        f"{_describe_answers(task, named_answers)}".rstrip()
         for task in tasks
         if "columns" in task.metadata
     ]
@@ -317,6 +319,33 @@ def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequen
         names = ", ".join(found.left_out)
         said.append(f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}.")
     return found.tasks, " ".join(said)
+
+
+def _describe_answers(task: Task, named_answers: str) -> str:
+    """Whose answers to the questions of a data file are scored: those in the file, or new ones of the model.
+
+    named_answers: the column that the person named as that of the answers, "" for none.
+    """
+    if isinstance(task.strategy, Given):
+        return (
+            f"Scored are the answers in the file (column '{task.strategy.column}'): nothing is generated. "
+            f"To score a model's own answers to the questions, name it with --model."
+        )
+    columns = answers_beside(task.definition, named_answers)
+    if columns.expected:
+        return f"New answers are generated: those in the file (column '{columns.expected}') are what is expected."
+    if columns.unused:
+        return f"New answers are generated: those in the file (column '{columns.unused}') are not used."
+    return ""
+
+
+def _what_is_judged(task: Task) -> str:
+    """For a data file with answers: that a judge reads these, so that nobody looks for a model to name."""
+    if "columns" in task.metadata and isinstance(task.strategy, Given):
+        return (
+            f" It reads the answers in the file (column '{task.strategy.column}'): nothing else is generated."
+        )
+    return ""
 
 
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
@@ -356,7 +385,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
                     f"name it with --role {role}={proposed or 'provider/name'}{', or --judge' if role == JUDGE else ''}"
-                    f"{', which the task proposes and only you decide' if proposed else ''}."
+                    f"{', which the task proposes and only you decide' if proposed else ''}.{_what_is_judged(task)}"
                 )
             check_able(scorer, roles.get(role, model))
 
