@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 @options.dialect_options
 @options.SANDBOX
 @flag("--replace", "Replace a run of the same name that has other settings.")
+@options.NO_JUDGE
+@options.ACCEPT_FAILURES
+@options.GIVE_UP
 @option(
     "--grace",
     "SECONDS",
@@ -90,7 +93,8 @@ def run(**given: Any) -> int:
     named = ("limit", "name", "max_resident", "hardware", "shard")
     flags |= {key: given[key] for key in named if given[key] is not None}
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
-    flags |= {key: True for key in ("replace", "resend_empty", "batch") if given[key]}
+    flags |= {key: True for key in ("replace", "resend_empty", "batch", "no_judge") if given[key]}
+    flags |= {key: given[key] for key in ("accept_failures", "give_up") if given[key]}
     if given["tasks"]:
         flags["tasks"] = tuple(given["tasks"])
     if given["models"]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evalwright.core.errors import ConfigurationError, UsageError, closest
+from evalwright.core.errors import ConfigurationError, TaskError, UsageError, closest
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.tasks import schema
@@ -73,6 +73,30 @@ def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
     recorded = [{**one, "options": options[one["name"]]} for one in task.definition.get("scorers", ())]
     definition = {**task.definition, "scorers": recorded} if recorded else task.definition
     return replace(task, scorers=scorers, definition=definition)
+
+
+def without_judges(task: Task) -> Task:
+    """The task without the scorers that ask another model, and without the metrics over them.
+
+    Raises:
+        TaskError: where no scorer is left.
+    """
+    scorers = tuple(scorer for scorer in task.scorers if not scorer.roles)
+    if len(scorers) == len(task.scorers):
+        return task
+    if not scorers:
+        raise TaskError(
+            f"No scorer of the task '{task.name}' works without a judge: leave out --no-judge, and name one with "
+            "--role judge=provider/name."
+        )
+    names = {scorer.name for scorer in scorers}
+    metrics = tuple(metric for metric in task.metrics if metric.scorer in names)
+    definition = dict(task.definition)
+    for key, column in (("scorers", "name"), ("metrics", "scorer")):
+        uses = definition.get(key)
+        if isinstance(uses, list):
+            definition[key] = [use for use in uses if use[column] in names]
+    return replace(task, scorers=scorers, metrics=metrics, definition=definition)
 
 
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
