@@ -29,6 +29,13 @@ DEFAULTS: dict[str, tuple[str, tuple[str, ...]]] = {
 """The scorer of a mode, and its metrics where a task names no scorers either; with scorers of its own, that of the first (`usual_metric`)."""
 
 
+OUTCOME = "outcome"
+"""The scorer that tells answers from what is none."""
+OUTCOME_READERS = ("words", "consistency")
+"""Scorers that count answers only, and share the options of the task's `outcome` by which those are told."""
+OUTCOME_OPTIONS = ("least_words", "refusals", "validity")
+
+
 def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     """The task's scorers. Raises TaskError at an unknown name or option."""
     from evalwright.scorers.registry import bind
@@ -38,12 +45,15 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
         name = DEFAULTS[file.answer.mode][0]
         given = [schema.ScorerUse.model_construct(name=name, use=name, options={})]
     bound: dict[str, Scorer] = {}
+    answers = next((use.options for use in given if use.use == OUTCOME), {})
+    shared = {name: plain(answers[name]) for name in OUTCOME_OPTIONS if name in answers}
     for index, use in enumerate(given):
         at: KeyPath = ("scorers", index)
         if use.name in bound:
             raise document.error(at, f"two scorers have the name '{use.name}'; give one another `name`.")
         try:
-            bound[use.name] = bind(use.use, plain(use.options), use.name)
+            inherited = shared if use.use in OUTCOME_READERS else {}
+            bound[use.name] = bind(use.use, {**inherited, **plain(use.options)}, use.name)
         except UsageError as error:
             raise document.error(at, str(error)) from None
     if not bound:
