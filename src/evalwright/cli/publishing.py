@@ -31,11 +31,18 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
     runs: those of the board, in the same order.
     """
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
+    from evalwright.reports.plot_view import NothingToPlot
 
     _check_distinct(given)
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
     given, missing = _drawable(given)
-    made = {**_pictures(board, given), **_texts(board, runs, given, pages)}
+    try:
+        pictures = _pictures(board, given)
+    except NothingToPlot as error:
+        pictures = {}
+        missing += [f"Not written: {file}. {error}" for file in given["plots"]]
+        given = {**given, "plots": ()}
+    made = {**pictures, **_texts(board, runs, given, pages)}
     said = []
     if given["pages"]:
         board_page = Path(given["html"]) if given["html"] else None
