@@ -139,7 +139,9 @@ def test_a_workflow_has_what_its_suite_needs(folder: Path) -> None:
     (folder / "prompts" / "short.txt").write_text("{{ article }}")
     (folder / "articles.parquet").write_bytes(b"")
     (folder / "base.yaml").write_text("scorers: [{name: answered, use: outcome}]\n")
-    (folder / "own.yaml").write_text("include: base.yaml\ntask: own\nversion: '1'\ndataset: {hub: some/set}\n")
+    (folder / "own.yaml").write_text(
+        "include: base.yaml\ntask: own\nversion: '1'\ndataset: {hub: some/set}\n"
+    )
     (folder / "suite.yaml").write_text(
         "tasks: [summary-faithfulness, own.yaml]\nplugins: mine.toml\ngive_up: [gone.txt, 7]\n"
         "overrides: {prompt.file: prompts/short.txt}\n"
@@ -147,7 +149,16 @@ def test_a_workflow_has_what_its_suite_needs(folder: Path) -> None:
         "  - {model: vllm/z, arguments: {replicas: [{base_url: 'http://127.0.0.1:1/v1', api_key_env: SPARE_KEY}]}}\n"
         "roles: {judge: vectara/hhem_v2.3}\nsuites:\n  live: {}\n  other: {overrides: {dataset.path: articles.parquet}}\n"
     )
-    options = ("--config", "suite.yaml", "--trust-file", "suite.yaml", "--plugin", "more.py", "--into", "R.md")
+    options = (
+        "--config",
+        "suite.yaml",
+        "--trust-file",
+        "suite.yaml",
+        "--plugin",
+        "more.py",
+        "--into",
+        "R.md",
+    )
     done = typed("leaderboard", "--workflow", "w.yml", "--suite", "live", *options)
     assert done.code == 0, done.text
     flow = yaml.safe_load((folder / "w.yml").read_text())
@@ -163,7 +174,9 @@ def test_a_workflow_has_what_its_suite_needs(folder: Path) -> None:
     assert "--suite live --trust-file suite.yaml --plugin more.py --home" in runs["Run"]
     assert "evalwright[hub]" in runs["Install"]
 
-    done = typed("leaderboard", "--workflow", "w.yml", "--suite", "other", *options, "--install", "evalwright[hub]<2")
+    done = typed(
+        "leaderboard", "--workflow", "w.yml", "--suite", "other", *options, "--install", "evalwright[hub]<2"
+    )
     assert done.code == 0, done.text
     assert "articles.parquet" in (folder / "w.yml").read_text()
     assert "python -m pip install 'evalwright[hub]<2'" in (folder / "w.yml").read_text()

@@ -19,10 +19,14 @@ from support.typed import typed
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-def settled(common: str, *models: str, trust_file: str | None = None) -> tuple[list[dict[str, Any]], list[str]]:
+def settled(
+    common: str, *models: str, trust_file: str | None = None
+) -> tuple[list[dict[str, Any]], list[str]]:
     listed = "".join(f"  - {model}\n" for model in models)
     Path("suite.yaml").write_text(f"tasks: [factual]\ncommon: {common}\nmodels:\n{listed}")
-    specs, sentences = without_refused(read_configuration(Path("suite.yaml"), None, trust_file).models, open_model)
+    specs, sentences = without_refused(
+        read_configuration(Path("suite.yaml"), None, trust_file).models, open_model
+    )
     return [dict(spec.arguments) for spec in specs], sentences
 
 
@@ -62,7 +66,11 @@ def test_null_takes_a_common_argument_away() -> None:
 @pytest.mark.parametrize(
     ("common", "trust_file", "message"),
     [
-        ("{temprature: 1.0}", "suite.yaml", "No model takes 'temprature' of common. Unknown argument 'temprature'"),
+        (
+            "{temprature: 1.0}",
+            "suite.yaml",
+            "No model takes 'temprature' of common. Unknown argument 'temprature'",
+        ),
         ("{max_tokens: many}", None, "No model takes 'max_tokens' of common. .*must be a number"),
     ],
 )

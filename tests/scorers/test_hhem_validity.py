@@ -80,7 +80,9 @@ def test_the_engines_own_sentences_are_no_summaries() -> None:
     assert not any(map(is_summary, OWN_SENTENCES))
 
 
-@pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded summaries of the public leaderboard are not here")
+@pytest.mark.skipif(
+    not RECORDED.is_dir(), reason="the recorded summaries of the public leaderboard are not here"
+)
 def test_recorded_verdicts() -> None:
     n_summaries = 0
     differing = set()

@@ -221,8 +221,8 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
 
 def _end(files: Mapping[str, str]) -> None:
     """What to do next."""
-    from evalwright.evaluation.needs import keys_of
     from evalwright.evaluation.configuration_file import read_configuration
+    from evalwright.evaluation.needs import keys_of
 
     keys = list(dict.fromkeys(keys_of(read_configuration(Path(SUITE)))))
     if keys and WORKFLOW in files:

@@ -75,7 +75,9 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
     from evalwright.cli.publishing import publish, write_workflow
 
-    of_workflow = dict.fromkeys(("config", "suite", "secrets", "trust_file", "plugins", "install"), "workflow")
+    of_workflow = dict.fromkeys(
+        ("config", "suite", "secrets", "trust_file", "plugins", "install"), "workflow"
+    )
     titled = "into html latex pdf json_file plots pages workflow"
     only_with(**of_workflow, best="plots", least_answered="plots", examples="pages", title=titled)
     if given["workflow"]:

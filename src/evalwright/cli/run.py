@@ -87,6 +87,10 @@ def run(**given: Any) -> int:
     from evalwright.evaluation.processes import check_one_process
 
     options.only_with(replicas="on", gpus_per_replica="on")
+    if given["no_judge"] and (given["roles"] or given["judges"] or given["role_arguments"]):
+        raise click.UsageError(
+            "--no-judge leaves every judge out: leave out --judge, --role and -R, or --no-judge."
+        )
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
     flags = evaluation_settings(given)

@@ -18,7 +18,9 @@ Opener = Callable[[str, Mapping[str, Any]], object]
 """Opens a model by name and arguments, and raises UsageError for those that it does not take."""
 
 
-def without_refused(specs: Sequence[ModelSpec], open_model: Opener) -> tuple[tuple[ModelSpec, ...], list[str]]:
+def without_refused(
+    specs: Sequence[ModelSpec], open_model: Opener
+) -> tuple[tuple[ModelSpec, ...], list[str]]:
     """The models without the common arguments that they refuse, and a sentence for each that is left out.
 
     Args:
@@ -59,9 +61,7 @@ def _refusals(spec: ModelSpec, open_model: Opener) -> dict[str, UsageError]:
     fault = _fault(spec.model, own, open_model)
     if fault is not None:
         return {}  # it cannot be opened at all, which whoever opens it says
-    faults = {
-        name: _fault(spec.model, {**own, name: spec.arguments[name]}, open_model) for name in shared
-    }
+    faults = {name: _fault(spec.model, {**own, name: spec.arguments[name]}, open_model) for name in shared}
     return {name: fault for name, fault in faults.items() if fault is not None}
 
 

@@ -111,11 +111,7 @@ def _files_of_task(definition: Any) -> list[Path]:
     if not isinstance(definition, Definition):
         return []
     document = definition.document
-    data = [
-        document.folder(path) / name
-        for path in FILES
-        for name in _names_at(document.value, path)
-    ]
+    data = [document.folder(path) / name for path in FILES for name in _names_at(document.value, path)]
     return [*document.files, *data]
 
 

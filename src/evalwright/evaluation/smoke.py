@@ -6,7 +6,7 @@ Each is asked as the task `summary-faithfulness` asks it, so what goes wrong the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from evalwright.core.errors import AbilityError, ConfigurationError, DatasetError
@@ -16,8 +16,8 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
-from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.configuration import Configuration, PromptFormat
+from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.base import Model
 from evalwright.tasks.loading import load_task, load_tasks

@@ -70,7 +70,11 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
     folder = Path(unquote(urlsplit(address).path)) if address.startswith("file:") else None
     if folder is not None and folder.is_dir() and folder.resolve().is_relative_to(Path.cwd().resolve()):
         place = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
-        return Requirement(f"./{place}{name.removeprefix('evalwright')}" if place != "." else f".{name.removeprefix('evalwright')}")
+        return Requirement(
+            f"./{place}{name.removeprefix('evalwright')}"
+            if place != "."
+            else f".{name.removeprefix('evalwright')}"
+        )
     repository = _repository()
     return Requirement(
         f"{name} @ git+{repository}",
@@ -97,7 +101,7 @@ def _public(address: str) -> bool:
 
 def _repository() -> str:
     addresses = metadata("evalwright").get_all("Project-URL") or []
-    named = dict(address.split(", ", 1) for address in addresses if ", " in address)
+    named: dict[str, str] = dict(address.split(", ", 1) for address in addresses if ", " in address)
     return named.get("Source", "https://github.com/evalwright/evalwright")
 
 

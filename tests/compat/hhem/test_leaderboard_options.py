@@ -78,7 +78,9 @@ def run_record(name: str) -> dict[str, Any]:
 def test_the_test_asks_as_the_suite_does_and_shows_the_answers(
     server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_suite(server, models="  - {model: openai/gpt-4o, label: Closed}\n  - {model: nobody/x, label: Unknown}")
+    write_suite(
+        server, models="  - {model: openai/gpt-4o, label: Closed}\n  - {model: nobody/x, label: Unknown}"
+    )
     assert main(TRUSTED) == 1
     shown = capsys.readouterr().out
     small = shown.partition("Small")[2].partition("Lead")[0]
@@ -122,7 +124,9 @@ def test_an_article_that_fails_for_good_is_accepted(
     assert main(LIVE) == 1
     assert "1 answer is missing" in capsys.readouterr().err
     assert main([*LIVE, "--accept-failures", "24%"]) == 1
-    assert "1 of 4 samples of summary-faithfulness missing (2): 1, where none may be" in capsys.readouterr().err
+    assert (
+        "1 of 4 samples of summary-faithfulness missing (2): 1, where none may be" in capsys.readouterr().err
+    )
     assert main([*LIVE, "--accept-failures", "25%", "--into", "README.md"]) == 0
     said = capsys.readouterr().err
     assert "Small: 1 of 4 samples of summary-faithfulness missing, as accepted (2)." in said

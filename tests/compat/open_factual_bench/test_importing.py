@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.open_factual_bench.files import read_questions
 from evalwright.analysis.factual import factual_shares
+from evalwright.compat.open_factual_bench.files import read_questions
 from evalwright.compat.open_factual_bench.importing import STRESS_TASK, TASK, import_ofb
 from evalwright.compat.open_factual_bench.scoring import published_correct, published_label
 from evalwright.core.errors import RunError
@@ -126,7 +126,8 @@ def test_an_unreadable_answer_is_counted_apart() -> None:
     """Nobody can say what it does with the question, so it is neither handled nor a hallucination."""
     nonsense = "0 0 0 0 " * 40
     stress = next(task for task, (_, _, label) in ANSWERS.items() if label)
-    write_run(Path("results/run_1.json"), **{stress: (nonsense, None, "hallucination_candidate")})
+    changed: dict[str, tuple[str, bool | None, str]] = {stress: (nonsense, None, "hallucination_candidate")}
+    write_run(Path("results/run_1.json"), "acme/small", **changed)
     (run,) = import_ofb(Path("results"), Path("runs"), tasks=write_questions(Path("tasks.py")))
     (row,) = [row for row in run.rows() if row["id"] == stress]
     assert row["scores"]["stress"]["label"] == "unreadable"

@@ -135,7 +135,9 @@ def _nothing_to_report(run: Run, tasks: Sequence[Items], control: Control, date_
     keys = sorted({str(key) for items in tasks for metadata in items.metadata for key in metadata})
     present = f" They have: {', '.join(keys[:MOST_KEYS])}." if keys else ""
     if date_key and date_key not in keys:
-        return UnknownName("metadata in --date-key", date_key, keys, f"No sample of '{run.id}' has it.{present}")
+        return UnknownName(
+            "metadata in --date-key", date_key, keys, f"No sample of '{run.id}' has it.{present}"
+        )
     missing = f"'{date_key}'" if date_key else ", ".join(DATE_KEYS)
     return ConfigurationError(
         f"No sample of '{run.id}' has a date in its metadata ({missing}), so --cut-off divides nothing.{present} Name the one with the "

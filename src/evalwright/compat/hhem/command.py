@@ -91,7 +91,16 @@ IMPORTER = Importer(
 )
 
 
-_ABOUT_RUNS = ("into", "allow_baseline_judge", "name", "replace", "budget", "no_judge", "accept_failures", "give_up")
+_ABOUT_RUNS = (
+    "into",
+    "allow_baseline_judge",
+    "name",
+    "replace",
+    "budget",
+    "no_judge",
+    "accept_failures",
+    "give_up",
+)
 """Options that mean nothing to the suite `test`, which makes neither runs nor a board."""
 
 
@@ -200,7 +209,9 @@ def _smoke(path: Path, trust_file: str | None) -> int:
 
     configuration = read_configuration(path, TEST, trust_file)
     if not configuration.models:
-        raise ConfigurationError(f"The suite '{TEST}' of {path.name} has no models: name some under 'models:'.")
+        raise ConfigurationError(
+            f"The suite '{TEST}' of {path.name} has no models: name some under 'models:'."
+        )
     Objects().providers(configuration)
     models, refusals = without_refused(configuration.models, open_model)
     for sentence in refusals:
@@ -244,7 +255,9 @@ def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str
         for name in ("into", "allow_baseline_judge"):
             if given[name]:
                 typed = name.replace("_", "-")
-                raise ConfigurationError(f"--{typed} is about the leaderboard, and --no-judge makes none: leave one of them out.")
+                raise ConfigurationError(
+                    f"--{typed} is about the leaderboard, and --no-judge makes none: leave one of them out."
+                )
     else:
         _refuse_baselines(configuration, suite, path, given["allow_baseline_judge"])
     name = given["name"] or configuration.name or suite
@@ -252,7 +265,9 @@ def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str
         return evalwright([*_run_command(path, suite, f"{name}-summaries", given), "--no-judge"])
     code = evalwright(_run_command(path, suite, name, given))
     several_models = len(configuration.models) > 1
-    names = [f"{name}-{slug(one.label or one.model)}" if several_models else name for one in configuration.models]
+    names = [
+        f"{name}-{slug(one.label or one.model)}" if several_models else name for one in configuration.models
+    ]
     runs = [run for run_id in names if ((run := Path(configuration.out) / run_id) / "run.json").is_file()]
     if not runs or code > 1:
         return code

@@ -130,10 +130,7 @@ def _scores(row: Judged) -> dict[str, Score]:
         return {}
     if not row.stress:
         return {SHORT_ANSWER: row.score}
-    shares = {
-        name: Score(float(row.group == name), unsure=row.score.unsure)
-        for name in GROUPS
-    }
+    shares = {name: Score(float(row.group == name), unsure=row.score.unsure) for name in GROUPS}
     return {STRESS: row.score, **shares}
 
 
