@@ -13,6 +13,7 @@ from evalwright.cli.foreign import hhem_leaderboard as main
 from evalwright.models.scripted import lead
 from support.openai_faults import Faults
 from support.openai_server import OpenAIServer, serving
+from support.typed import typed
 
 REFUSAL = "Nothing here that anybody could ever sum up."
 BROKEN = "Fog closed the harbour"
@@ -107,14 +108,14 @@ def test_where_no_model_can_be_asked_the_code_says_so(server: OpenAIServer) -> N
 
 
 @pytest.mark.parametrize(
-    "typed",
+    "options",
     [["--name", "x"], ["--replace"], ["--budget", "1 USD"], ["--no-judge"], ["--accept-failures", "2%"], ["--give-up", "3"]],
 )  # fmt: skip
 def test_what_is_about_runs_is_refused_for_the_test(
-    typed: list[str], capsys: pytest.CaptureFixture[str]
+    options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(typed) == 2
-    assert f"{typed[0]} is about runs" in capsys.readouterr().err
+    assert main(options) == 2
+    assert f"{options[0]} is about runs" in capsys.readouterr().err
 
 
 def test_an_article_that_fails_for_good_is_accepted(
@@ -197,3 +198,14 @@ def test_summaries_alone_need_no_judge_and_are_not_sent_again(
     assert server.received.total() - sent <= 1  # the article that always fails
     assert main([*live, "--no-judge", "--into", "README.md"]) == 2
     assert "--no-judge makes none" in capsys.readouterr().err
+
+
+def test_no_judge_is_an_error_beside_a_judge_and_where_nothing_is_left(own_folder: Path) -> None:
+    task = ["run", "summary-faithfulness", "--model", "scripted/lead", "--no-judge", "--limit", "2"]
+    assert typed(*task).code == 0
+    beside = typed(*task, "--role", "judge=baseline/lexical")
+    assert beside.code == 2 and "--no-judge leaves every judge out" in beside.err
+    alone = typed(*task, "-T", 'scorers=["consistency"]', "-T", 'metrics=["accuracy"]')
+    assert (
+        alone.code == 2 and "No scorer of the task 'summary-faithfulness' works without a judge" in alone.err
+    )
