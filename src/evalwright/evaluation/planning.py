@@ -22,6 +22,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
+from evalwright.evaluation.common_arguments import without_refused
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.objects import Objects, written_form
@@ -31,6 +32,8 @@ from evalwright.models.answers import RECORDED, RecordedAnswers
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.functions import FunctionModel
 from evalwright.models.oracle import OracleModel
+from evalwright.models.registry import open_model
+from evalwright.runs.accepted_failures import read_given_up, read_limit
 from evalwright.runs.grouping import check_tree
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, check_run_name, read_plan, slug
@@ -42,7 +45,7 @@ from evalwright.tasks.data_files import answers_beside, as_data_file
 from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
-from evalwright.tasks.scoring import decided_by, with_votes
+from evalwright.tasks.scoring import decided_by, with_votes, without_judges
 
 
 @dataclass(slots=True)
@@ -64,7 +67,7 @@ class Plan:
     shard: Mapping[str, Any] = field(default_factory=dict)
     """Which part of which run it is, for its record; empty for a whole run."""
     left_out: str = ""
-    """Sentences about the columns of data files, and tasks of which the filter keeps nothing."""
+    """Sentences about the columns of data files, tasks of which the filter keeps nothing, and common arguments that models refuse."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -98,6 +101,16 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
             "Nothing to evaluate: name at least one task. `evalwright tasks list` shows them."
         )
     objects.providers(configuration)
+    read_limit(str(configuration.accept_failures))
+    models, refusals = without_refused(configuration.models, open_model)
+    configuration = replace(
+        configuration,
+        models=models,
+        accept_failures=str(configuration.accept_failures),
+        give_up=read_given_up(configuration.give_up),
+    )
+    if configuration.no_judge:
+        configuration = replace(configuration, roles={}, unsure={})
     if not configuration.models:
         configuration = _with_recorded(configuration, objects)
     if not configuration.models:
@@ -132,6 +145,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         seen[plan.folder] = plan
     for plan in plans:
         _check_folder(plan, configuration.replace)
+    plans[0].left_out = " ".join(filter(None, [*refusals, plans[0].left_out]))
     return plans
 
 
@@ -163,6 +177,8 @@ def _make_plan(
             )
         other.check()
     tasks, left_out = _chosen(configuration, load_all(configuration, "chat" in model.abilities, objects))
+    if configuration.no_judge:
+        tasks = [without_judges(task) for task in tasks]
     for task in tasks:
         _check_abilities(task, model, roles)
     check_metrics(rules, tasks)
