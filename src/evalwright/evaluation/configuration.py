@@ -18,7 +18,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     "limit": ((int, float), "a whole number, or a share below 1"),
     **dict.fromkeys(("format", "hardware", "home", "name", "out", "shard"), (str, "text")),
-    **dict.fromkeys(("replace", "resend_empty", "batch"), (bool, "true or false")),
+    **dict.fromkeys(("replace", "resend_empty", "batch", "store_images"), (bool, "true or false")),
     "common": (Mapping, "a mapping of arguments for every model"),
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
@@ -84,6 +84,7 @@ class Configuration:
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
     unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer": "judge-correct"}).
     shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
+    store_images: whether pictures of the prompts' images are kept beside the record, for whoever looks at the run.
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     """
 
@@ -108,6 +109,7 @@ class Configuration:
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
     batch: bool = False
+    store_images: bool = True
     plugins: tuple[str, ...] = ()
     hardware: str = ""
     shard: str = ""
@@ -134,7 +136,17 @@ class Configuration:
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        for key in ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot", "shard"):
+        for key in (
+            "name",
+            "out",
+            "format",
+            "max_resident",
+            "batch",
+            "hardware",
+            "num_fewshot",
+            "shard",
+            "store_images",
+        ):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value
