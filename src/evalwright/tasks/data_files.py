@@ -160,7 +160,7 @@ def _why_images_are_not_sent(path: Path, column: str, wanted: Mapping[str, Any],
         return ""
     shown_cell = printable(str(first))[:60]
     return (
-        f"{begins} its first cell ('{shown_cell}') is no file name of a PNG, JPEG, WebP or GIF, no data URL and no address. "
+        f"{begins} its first cell ('{shown_cell}') is not the name of a PNG, JPEG, WebP or GIF file, a data URL or an address. "
         f"--column images={column} sends it all the same."
     )
 
