@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 )
 @option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
 @flag("--resend-empty", "Send requests again that were paid before and got no answer.")
+@flag("--no-images", "Keep no pictures of the prompts' images beside the record (store_images: false).")
 @several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
 @options.dialect_options
 @options.SANDBOX
@@ -99,6 +100,8 @@ def run(**given: Any) -> int:
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
     flags |= {key: True for key in ("replace", "resend_empty", "batch", "no_judge") if given[key]}
     flags |= {key: given[key] for key in ("accept_failures", "give_up") if given[key]}
+    if given["no_images"]:
+        flags["store_images"] = False
     if given["tasks"]:
         flags["tasks"] = tuple(given["tasks"])
     if given["models"]:

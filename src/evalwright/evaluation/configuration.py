@@ -19,7 +19,9 @@ KINDS: dict[str, tuple[Any, str]] = {
     "limit": ((int, float), "a whole number, or a share below 1"),
     **dict.fromkeys(("format", "hardware", "home", "name", "out", "shard"), (str, "text")),
     "accept_failures": ((str, int, float), "a share or a number of samples, such as 2% or 3"),
-    **dict.fromkeys(("replace", "resend_empty", "batch", "no_judge"), (bool, "true or false")),
+    **dict.fromkeys(
+        ("replace", "resend_empty", "batch", "no_judge", "store_images"), (bool, "true or false")
+    ),
     "common": (Mapping, "a mapping of arguments for every model"),
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
@@ -90,6 +92,7 @@ class Configuration:
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
     unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer": "judge-correct"}).
     shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
+    store_images: whether pictures of the prompts' images are kept beside the record, for whoever looks at the run.
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     accept_failures: how many samples of each task may stay without an answer or score, "2%" or "3"; give_up: ids of samples,
     and files of ids, that may besides (`runs.accepted_failures`).
@@ -117,6 +120,7 @@ class Configuration:
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
     batch: bool = False
+    store_images: bool = True
     plugins: tuple[str, ...] = ()
     hardware: str = ""
     shard: str = ""
@@ -147,7 +151,7 @@ class Configuration:
             if texts := getattr(self, key):
                 out[key] = list(texts)
         names = ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot", "shard")
-        for key in (*names, "accept_failures", "no_judge"):
+        for key in (*names, "accept_failures", "no_judge", "store_images"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value

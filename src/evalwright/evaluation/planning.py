@@ -334,6 +334,7 @@ def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequen
     if found.left_out:
         names = ", ".join(found.left_out)
         said.append(f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}.")
+    said += [str(task.metadata["images_not_sent"]) for task in tasks if "images_not_sent" in task.metadata]
     return found.tasks, " ".join(said)
 
 

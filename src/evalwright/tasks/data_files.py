@@ -6,6 +6,7 @@
 | answer | answer, output, response, completion, prediction: answers that are there, so that nothing is generated |
 | target | reference, target, expected, expected_output, ideal, gold, ground_truth |
 | passages | context, passage, article, document, source_text |
+| images | image, images, picture, image_path: a file beside the data, a data URL, an address (`--image-urls`), or a list of them |
 | choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1 ... |
 
 With choices a model reads them with letters, and `choice` finds the letter or the option in its reply.
@@ -14,6 +15,7 @@ Up to 100 other columns go along as metadata, so that samples can be chosen by t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -35,12 +37,15 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer", "output", "response", "completion", "prediction"),
     "target": ("reference", "target", "expected", "expected_output", "ideal", "gold", "ground_truth"),
     "passages": ("context", "passage", "article", "document", "source_text"),
+    "images": ("image", "images", "picture", "image_path"),
 }
 """The names that a column of each role may have, the likeliest first."""
 
 LETTERED = "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
 """What is asked where a row has options."""
 
+_NAMES_AN_IMAGE = re.compile(r"data:|https?://|.*\.(png|jpe?g|webp|gif)$", re.IGNORECASE | re.DOTALL)
+"""What the first cell of a column of images looks like; of a column that a person named, any cell is taken."""
 _OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
 """Columns that samples take by themselves."""
 _MOST_METADATA = 100
@@ -99,6 +104,11 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         )
         prompt = prompt.replace("{{ input }}", LETTERED)
     given = "answer" in found and not generate
+    image_note = ""
+    if "images" in found:
+        image_note = _why_images_are_not_sent(path, found["images"], wanted, given=given)
+    if image_note:
+        del found["images"]
     used = {role: column for role, column in found.items() if role != "answer" or given}
     if choices:
         used["choices"] = "/".join(choices)
@@ -110,9 +120,12 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         or "data",
         "dataset": {"path": str(path.resolve())},
         "sample": sample,
-        "prompt": {"user": prompt},
+        "prompt": {"user": prompt, **({"images": _cell(found["images"])} if "images" in found else {})},
         "answer": {"mode": "given", "column": found["answer"]} if given else {"mode": "generate"},
-        "metadata": {"columns": ", ".join(f"{role} = {column}" for role, column in used.items())},
+        "metadata": {
+            "columns": ", ".join(f"{role} = {column}" for role, column in used.items()),
+            **({"images_not_sent": image_note} if image_note else {}),
+        },
         "scorers": ["choice"] if choices and "target" in found else _scorers(path, found, wanted, known),
     }
 
@@ -161,6 +174,24 @@ def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, 
         if role not in found and column is not None and column not in found.values():
             found[role] = column
     return found
+
+
+def _why_images_are_not_sent(path: Path, column: str, wanted: Mapping[str, Any], *, given: bool) -> str:
+    """A sentence for a column that is named like one of images and is not used as such; "" where it is used."""
+    begins = f"The column '{printable(column)[:60]}' is not sent as images:"
+    if given:
+        return f"{begins} the answers are those in the file, and no model is asked."
+    if (wanted.get("columns") or {}).get("images"):
+        return ""
+    first = next(file_rows(path), {}).get(column)
+    cells = first if isinstance(first, list) and first else [first]
+    if all(isinstance(cell, Mapping) or _NAMES_AN_IMAGE.match(str(cell)) for cell in cells):
+        return ""
+    shown_cell = printable(str(first))[:60]
+    return (
+        f"{begins} its first cell ('{shown_cell}') is not the name of a PNG, JPEG, WebP or GIF file, a data URL or an address. "
+        f"--column images={column} sends it all the same."
+    )
 
 
 def _by_fold(known: list[str]) -> dict[str, str]:
