@@ -20,7 +20,9 @@ from evalwright.reports.text import inert, shorten
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
-IMAGES = flag("--images with_images", "Put the images of prompts into what is written; anybody who has it sees them.")
+IMAGES = flag(
+    "--images with_images", "Put the images of prompts into what is written; anybody who has it sees them."
+)
 TITLE = option("--title", "TEXT", "The page's title. Default: the names of the runs.")
 
 

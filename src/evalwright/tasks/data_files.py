@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalwright.core.errors import DatasetError, closest
 from evalwright.core.text import printable
@@ -137,6 +137,35 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     }
 
 
+class AnswerColumns(NamedTuple):
+    """What a model that writes new answers makes of the answers in a data file: columns, "" for none.
+
+    expected: the column of answers that is the target. unused: the column of answers that nothing reads.
+    """
+
+    expected: str
+    unused: str
+
+
+def answers_beside(definition: Mapping[str, Any], named: str = "") -> AnswerColumns:
+    """The columns with answers of a data file for which a model writes new ones.
+
+    Args:
+        definition: the task's definition, as `data_file_task` made it and it was compiled.
+        named: the column that the person named as that of the answers.
+    """
+    (path,) = definition["dataset"]["path"]
+    by_fold = _by_fold(columns_of(Path(path)))
+    likeliest = next((by_fold[name] for name in COLUMNS["answer"] if name in by_fold), "")
+    column = named or likeliest
+    read = [str(definition["sample"].get(role)) for role in ("input", "target")]
+    if column and _cell(column) == read[1]:
+        return AnswerColumns(expected=column, unused="")
+    if column and _cell(column) not in read:
+        return AnswerColumns(expected="", unused=column)
+    return AnswerColumns(expected="", unused="")
+
+
 def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, str]:
     for role, column in named.items():
         if column and column not in known:
@@ -223,9 +252,12 @@ def _choices(known: list[str]) -> list[str]:
 def _scorers(path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], known: list[str]) -> list[Any]:
     if "scorers" in wanted or "target" in found:
         return ["short-answer"]
+    new_answers = ""
+    if found.get("answer") == "answer":
+        new_answers = "name a --model, of whose answers the column 'answer' is then what is expected, "
     raise DatasetError(
         f"Nothing says how the answers of '{shown(path)}' are scored: say what a good answer is with --rubric \"...\" (and --judge), "
-        f"or name the column of what is expected with --column target=NAME (of `evalwright tasks`: "
+        f"{new_answers}or name the column of what is expected with --column target=NAME (of `evalwright tasks`: "
         f"-T columns.target=NAME). Its columns: {listed(known)}."
     )
 
