@@ -17,7 +17,7 @@ from evalwright.runs import images
 from evalwright.runs.images import ImageKeeper, KeptImages, image_faults, images_sentence
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RunWriter, is_running
-from support.image_files import image_bytes, noise_bytes
+from support.image_files import image_bytes, keep_images, noise_bytes
 from support.runs import edited, make_run
 
 
@@ -32,14 +32,7 @@ GREEN = image_of("green")
 
 def run_with(folder: Path, *kept: Image, wanted: bool = True, name: str = "a") -> Run:
     """A finished run whose prompts had these images."""
-    run = make_run(folder, scores=[1], name=name)
-    keeper = ImageKeeper(run.folder, wanted=wanted)
-    keeper.add(kept)
-    facts = keeper.finish()
-    keeper.sweep(is_running)
-    with edited(run.folder) as record:
-        record |= {"images": facts} if facts else {}
-    return open_run(run.folder)
+    return keep_images(make_run(folder, scores=[1], name=name), *kept, wanted=wanted)
 
 
 def only_picture(run: Run) -> Path:

@@ -9,6 +9,12 @@ from typing import Any
 
 import pytest
 
+from evalwright.core.images import Image
+from evalwright.runs.images import ImageKeeper
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import is_running
+from support.runs import edited
+
 Pictures = pytest.importorskip("PIL.Image")
 
 SECRET = b"SECRET-PLACE"
@@ -59,3 +65,14 @@ def png_bytes(*chunks: tuple[bytes, bytes]) -> bytes:
 def png_head(width: int, height: int, depth: int = 8, colour_type: int = 0) -> tuple[bytes, bytes]:
     """The chunk that says how large a PNG is."""
     return b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, 0)
+
+
+def keep_images(run: Run, *images: Image, wanted: bool = True) -> Run:
+    """The run with these images kept beside its record, as if its prompts had had them."""
+    keeper = ImageKeeper(run.folder, wanted=wanted)
+    keeper.add(images)
+    facts = keeper.finish()
+    keeper.sweep(is_running)
+    with edited(run.folder) as record:
+        record |= {"images": facts} if facts else {}
+    return open_run(run.folder)

@@ -13,6 +13,8 @@ export const PicturesOf = createContext<{ data: Data; run: RunInfo } | null>(nul
 
 /** Of a digest that stands for a name. */
 const SHOWN_DIGITS = 16;
+/** Characters of a name that a screen reader is told. */
+const LONGEST_ALT = 200;
 
 /** One image of a message. Its key names the image, so that no picture is ever shown under another's name. */
 function Picture({ part, role }: { part: ImagePart; role: string }) {
@@ -30,7 +32,7 @@ function Picture({ part, role }: { part: ImagePart; role: string }) {
   if (address && !broken) {
     return (
       <figure class="picture">
-        <img src={address} alt={`Image of the ${role || "prompt"} message: ${name}`} onError={() => setBroken(true)} />
+        <img src={address} alt={`Image of the ${role || "prompt"} message: ${name.slice(0, LONGEST_ALT)}`} onError={() => setBroken(true)} />
         <figcaption class="quiet"><Line value={name} /></figcaption>
       </figure>
     );

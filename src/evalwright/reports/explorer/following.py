@@ -249,13 +249,13 @@ class Followed:
         }
 
     def picture(self, digest: str) -> bytes | None:
-        """The picture of an image of a run that has ended, as it lies in its folder."""
+        """The picture of an image of a run that has ended, as it lies in its folder; empty where none is kept, None before the end."""
         run = self.run
         if run is None:
             return None
         if self._images is None or self._images[0] is not run:
             self._images = run, KeptImages(run)
-        return self._images[1].read(digest)
+        return self._images[1].read(digest) or b""
 
     def part(self, name: str, number: int | None, generation: int | None) -> bytes | None:
         """A part of the samples; None where there is none, or where it is of another generation."""
