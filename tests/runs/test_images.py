@@ -81,7 +81,7 @@ def test_beyond_the_limits_of_a_run_images_are_counted(
     monkeypatch.setattr(images, "MOST_RUN_BYTES", 3 * len(noise[0].data) // 2)
     run = run_with(tmp_path, *noise, name="b")
     assert run.data["images"]["bytes"] <= images.MOST_RUN_BYTES
-    assert images_sentence(run).startswith("1 kept in images/, 2 not kept (2 because a run keeps at most")
+    assert images_sentence(run).startswith("1 kept in images/, 2 not kept (2: a run keeps at most")
 
 
 def test_without_pillow_nothing_is_kept_and_the_extra_is_named(

@@ -45,6 +45,8 @@ TURNED_OFF = "store_images is false"
 TOO_MANY = f"a run keeps at most {MOST_RUN_PICTURES:,} of them, in {MOST_RUN_BYTES >> 30} GiB"
 NOT_BY_THAT_VERSION = "not kept by that version"
 NOT_IN_SOURCE = "what the run was made from has no bytes of them"
+EXPECTED = frozenset({TURNED_OFF, NOT_BY_THAT_VERSION, NOT_IN_SOURCE})
+"""Reasons that a person who makes a run knows, or can do nothing about."""
 CHANGED = "their files are missing or were changed"
 CHANGED_FILE = "its file is missing or was changed"
 WITHOUT_INDEX = f"there is no {IMAGES_FOLDER}/{INDEX_FILE} in the run's folder, which was copied without them"
@@ -94,9 +96,11 @@ class ImageKeeper:
             if digest in self._seen:
                 continue
             self._seen.add(digest)
-            why_not = self._why_not(image)
-            if why_not:
-                self._left_out[why_not] += 1
+            if not image.data:  # it was read from a record
+                self._left_out[self._why_no_bytes] += 1
+                continue
+            if not self._wanted or TOO_MANY in self._left_out:
+                self._left_out[TOO_MANY if self._wanted else TURNED_OFF] += 1
                 continue
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(_DRAWING_THREADS, "evalwright-images")
@@ -104,13 +108,6 @@ class ImageKeeper:
             self._waiting_bytes += len(image.data)
             while self._waiting and (self._waiting[0][1].done() or self._is_full()):
                 self._take_first()
-
-    def _why_not(self, image: Image) -> str:
-        if not image.data:  # it was read from a record
-            return self._why_no_bytes
-        if not self._wanted:
-            return TURNED_OFF
-        return TOO_MANY if TOO_MANY in self._left_out else ""
 
     def _is_full(self) -> bool:
         return len(self._waiting) > _MOST_WAITING or self._waiting_bytes > _MOST_WAITING_BYTES
@@ -130,7 +127,7 @@ class ImageKeeper:
         self._left_out.update(kept.left_out)
         if kept.problem:
             self._left_out[kept.problem] += kept.n_recorded
-        # What is counted here already is not counted again when its records come.
+        # What is counted here already has no reason of its own when its records come.
         is_counted = bool(kept.left_out or kept.problem)
         self._why_no_bytes = "" if is_counted else kept.why_missing
 
@@ -268,7 +265,7 @@ def images_sentence(run: Run) -> str:
     sentence = f"{kept.n_recorded:,} kept in {IMAGES_FOLDER}/"
     if not n_left_out:
         return sentence
-    reasons = "; ".join(f"{count:,} because {reason}" for reason, count in kept.left_out.items())
+    reasons = "; ".join(f"{count:,}: {reason}" for reason, count in kept.left_out.items())
     return f"{sentence}, {n_left_out:,} not kept ({reasons})"
 
 
