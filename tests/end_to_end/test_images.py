@@ -473,7 +473,9 @@ def test_what_is_beyond_a_limit_is_said_at_the_end(
     monkeypatch.setattr(images, "MOST_RUN_PICTURES", 1)
     task = written(tmp_path / "task")
     code, said = typed(command(server, task, "a"))
-    assert code == 0 and "1 kept in images/, 2 not kept (2: a run keeps at most" in " ".join(said.split()), said
+    assert code == 0 and "1 kept in images/, 2 not kept (2: a run keeps at most" in " ".join(said.split()), (
+        said
+    )
     code, said = typed(command(server, task, "b", "--no-images"))
     assert code == 0 and "not kept" not in said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from evalwright.core.images import Image
 from evalwright.runs import images
 from evalwright.runs.images import ImageKeeper, KeptImages, image_faults, images_sentence
+from evalwright.runs.pictures import NO_PILLOW
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RunWriter, is_running
 from support.image_files import image_bytes, keep_images, noise_bytes
@@ -87,34 +89,78 @@ def test_beyond_the_limits_of_a_run_images_are_counted(
 def test_without_pillow_nothing_is_kept_and_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shades = [image_bytes(size=(1 + shade, 1)) for shade in range(100)]
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     run = run_with(tmp_path, RED)
     assert not (run.folder / "images").exists()
     assert "pip install 'evalwright[images]'" in KeptImages(run).why_missing
 
+    async def bring_many() -> ImageKeeper:
+        keeper = ImageKeeper(tmp_path)
+        keeper.add(Image.read(shades[shade], "a shade") for shade in range(100))
+        await keeper.has_room()
+        return keeper
 
-def test_images_that_wait_are_few_and_their_bytes_too(
+    facts = asyncio.run(bring_many()).finish()
+    assert facts is not None and facts["left_out"] == {NO_PILLOW: 100}
+
+
+def test_images_that_wait_are_few_while_all_else_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who brings images faster than they are drawn waits; what was not begun is dropped when the run is ended."""
+    """Who brings images faster than they are drawn waits without holding up anything, and may be cancelled."""
     may_go = threading.Event()
-    waiting: list[int] = []
 
     def slow(image: Image) -> str:
-        may_go.wait(10)
+        may_go.wait(30)
         return "slow"
 
     monkeypatch.setattr(images, "draw", slow)
     monkeypatch.setattr(images, "_MOST_WAITING", 4)
     keeper = ImageKeeper(tmp_path)
-    threading.Timer(0.2, may_go.set).start()
-    for shade in range(20):
-        keeper.add([Image.read(image_bytes(size=(1 + shade, 1)), "a shade")])
-        waiting.append(len(keeper._waiting))
-    assert max(waiting) == 4
-    keeper.close()
+    waiting: list[int] = []
+
+    async def bring(first: int) -> None:
+        for shade in range(first, first + 10):
+            keeper.add([Image.read(image_bytes(size=(1 + shade, 1)), "a shade")])
+            waiting.append(len(keeper._waiting))
+            await keeper.has_room()
+
+    async def steps() -> None:
+        cancelled = asyncio.create_task(bring(100))
+        bringing = asyncio.create_task(bring(0))
+        for _ in range(20):
+            await asyncio.sleep(0.01)  # the loop turns although no image is drawn
+        assert max(waiting) <= 6 and not bringing.done()
+        cancelled.cancel()
+        may_go.set()
+        await bringing
+
+    asyncio.run(steps())
+    assert max(waiting) <= 6
+    facts = keeper.finish()
+    assert facts is not None and facts["left_out"]["slow"] == len(keeper._seen) >= 10
     assert not (tmp_path / "images").exists()
+
+
+def test_images_that_were_not_begun_are_dropped_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Image] = []
+    may_go = threading.Event()
+
+    def slow(image: Image) -> str:
+        may_go.wait(30)
+        drawn.append(image)
+        return "slow"
+
+    monkeypatch.setattr(images, "draw", slow)
+    keeper = ImageKeeper(tmp_path)
+    keeper.add(Image.read(image_bytes(size=(1 + shade, 1)), "a shade") for shade in range(20))
+    threading.Timer(0.2, may_go.set).start()
+    keeper.close()
+    assert len(drawn) <= 2
 
 
 def test_a_replaced_run_leaves_no_picture_behind(tmp_path: Path) -> None:
@@ -183,15 +229,15 @@ def rewrite_index(run: Run, *entries: object) -> Run:
     ],
 )
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, file: object) -> None:
-    run = rewrite_index(
-        run_with(tmp_path, RED), {"image": RED.digest, "file": file, "width": 1, "height": 1}
-    )
+    run = rewrite_index(run_with(tmp_path, RED), {"image": RED.digest, "file": file, "width": 1, "height": 1})
     kept = KeptImages(run)
     assert not kept.entries and kept.read(RED.digest) is None
     assert "line 1 names no image" in kept.why_missing
 
 
-@pytest.mark.parametrize("entry", [[], "text", {"image": 1}, {"image": "0" * 64, "file": f"{'0' * 64}.png"}, 10**400])
+@pytest.mark.parametrize(
+    "entry", [[], "text", {"image": 1}, {"image": "0" * 64, "file": f"{'0' * 64}.png"}, 10**400]
+)
 def test_an_index_of_something_else_is_no_index(tmp_path: Path, entry: object) -> None:
     kept = KeptImages(rewrite_index(run_with(tmp_path, RED), entry))
     assert not kept.entries and kept.problem

@@ -26,7 +26,12 @@ _LATITUDE_REFERENCE = 1
 
 
 def image_bytes(
-    kind: str = "PNG", *, size: tuple[int, int] = (40, 30), colour: str = "red", mode: str = "RGB", **options: Any
+    kind: str = "PNG",
+    *,
+    size: tuple[int, int] = (40, 30),
+    colour: str = "red",
+    mode: str = "RGB",
+    **options: Any,
 ) -> bytes:
     """A file of one colour. kind: as Pillow names formats; options: of its writer."""
     file = BytesIO()

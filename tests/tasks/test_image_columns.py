@@ -33,7 +33,9 @@ def write_rows(file: str, *cells: str, column: str = "image", answer: str = "tar
     with path.open("w", newline="") as out:
         table = csv.writer(out)
         table.writerow(["question", column, answer])
-        table.writerows([f"What colour is number {number}?", cell, "red"] for number, cell in enumerate(cells))
+        table.writerows(
+            [f"What colour is number {number}?", cell, "red"] for number, cell in enumerate(cells)
+        )
 
 
 def write_image(file: str, colour: str = "red") -> bytes:
@@ -105,7 +107,9 @@ def test_an_address_is_not_fetched_unasked(server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize("cell", ["42", "a red house", "drawing.svg", "[1, 2]"])
-def test_a_column_of_something_else_is_not_sent_and_a_warning_says_so(server: OpenAIServer, cell: str) -> None:
+def test_a_column_of_something_else_is_not_sent_and_a_warning_says_so(
+    server: OpenAIServer, cell: str
+) -> None:
     write_rows("rows.csv", "", cell)
     code, text = run(server, "rows.csv", "--name", "a")
     assert code == 0, text
@@ -137,7 +141,10 @@ def test_with_the_answers_in_the_file_a_warning_says_that_no_model_sees_them(ser
     Path("rows.csv").write_text("question,image,answer,target\nWhich?,a.png,red,red\n")
     done = typed("run", "rows.csv")
     text = " ".join(done.text.split())
-    assert done.code == 0 and "the column 'image' is not sent as images, because the answers are those in the file" in text
+    assert (
+        done.code == 0
+        and "the column 'image' is not sent as images, because the answers are those in the file" in text
+    )
     assert "To ask one: --model NAME" in text
     write_image("a.png")
     code, text = run(server, "rows.csv")
@@ -166,7 +173,10 @@ def test_columns_of_images_in_other_files(server: OpenAIServer) -> None:
     """JSON Lines may have lists of images, and bytes as the hub keeps them."""
     image = write_image("data/a.png")
     cells = [["a.png", "a.png"], {"bytes": base64.b64encode(image).decode(), "path": None}, "a.png", None]
-    lines = [json.dumps({"question": f"{number}?", "image": cell, "target": "red"}) for number, cell in enumerate(cells)]
+    lines = [
+        json.dumps({"question": f"{number}?", "image": cell, "target": "red"})
+        for number, cell in enumerate(cells)
+    ]
     Path("data/rows.jsonl").write_text("\n".join(lines) + "\n")
     code, text = run(server, "data/rows.jsonl")
     assert code == 0 and "Warning" not in text, text

@@ -363,6 +363,7 @@ async def _ask_all(
             session.add(position, number, record)
             if also is not None:
                 also(number, record)
+            await session.writer.has_room()
             if loop.time() - breathed > 0.05:
                 # Answers from the store arrive without waiting; the loop must still serve timers and signals.
                 await asyncio.sleep(0)

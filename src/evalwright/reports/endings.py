@@ -123,7 +123,11 @@ def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
 def remarks(runs: Sequence[Run]) -> list[str]:
     """What a command says at its end that is no reason for another exit code: replies that were no answer, what a judge did."""
     accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
-    return [*_fault_sentences(runs), *filter(None, [_judge_sentence(runs), *accepted]), *_image_sentences(runs)]
+    return [
+        *_fault_sentences(runs),
+        *filter(None, [_judge_sentence(runs), *accepted]),
+        *_image_sentences(runs),
+    ]
 
 
 def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:

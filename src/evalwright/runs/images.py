@@ -13,6 +13,7 @@ file's name is the SHA-256 of what is in it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -54,7 +55,9 @@ WITHOUT_INDEX = f"there is no {IMAGES_FOLDER}/{INDEX_FILE} in the run's folder, 
 _DRAWING_THREADS = 2
 _MOST_WAITING = 32
 _MOST_WAITING_BYTES = 64 << 20
-"""Images that wait to be drawn, and their bytes; who brings a further one waits for the first of them."""
+"""Images that wait to be drawn, and their bytes, above which `has_room` waits."""
+_MOST_AHEAD = 8
+"""So many times that, and `add` itself waits: nobody called `has_room`."""
 _MOST_REASONS = 20
 _LONGEST_REASON = 200
 _PARTIAL = re.compile(r"\.[0-9a-z.]+\.([0-9]{1,11})\.partial")
@@ -106,11 +109,27 @@ class ImageKeeper:
                 self._pool = ThreadPoolExecutor(_DRAWING_THREADS, "evalwright-images")
             self._waiting.append((image, self._pool.submit(draw, image)))
             self._waiting_bytes += len(image.data)
-            while self._waiting and (self._waiting[0][1].done() or self._is_full()):
+            self._take_done()
+            while self._is_full(_MOST_AHEAD):
                 self._take_first()
 
-    def _is_full(self) -> bool:
-        return len(self._waiting) > _MOST_WAITING or self._waiting_bytes > _MOST_WAITING_BYTES
+    async def has_room(self) -> None:
+        """Wait until few images wait to be drawn, while everything else in the process goes on. Raises OSError."""
+        self._take_done()
+        while self._is_full():
+            # Who waits may be cancelled, and the image is drawn all the same; what went wrong is said where it is taken.
+            with contextlib.suppress(Exception):
+                await asyncio.shield(asyncio.wrap_future(self._waiting[0][1]))
+            self._take_done()
+
+    def _is_full(self, times: int = 1) -> bool:
+        if not self._waiting:
+            return False
+        return len(self._waiting) > times * _MOST_WAITING or self._waiting_bytes > times * _MOST_WAITING_BYTES
+
+    def _take_done(self) -> None:
+        while self._waiting and self._waiting[0][1].done():
+            self._take_first()
 
     def add_kept(self, kept: KeptImages) -> None:
         """Take over what another run kept: of a shard, or of the run whose answers are scored again. Raises OSError."""

@@ -68,18 +68,24 @@ def draw(image: Image) -> Picture | str:
 
     Raises ImportError without Pillow.
     """
+    import PIL.Image  # noqa: F401
+
+    try:
+        return _drawn(image)
+    except Exception:  # the decoder's word on a stranger's bytes, whatever it is
+        return NOT_DECODED
+
+
+def _drawn(image: Image) -> Picture | str:
     import PIL.Image
     import PIL.ImageOps
 
-    try:
-        with PIL.Image.open(BytesIO(image.data), formats=_FORMATS) as source:
-            width, height = source.size
-            if width * height > MOST_PIXELS:  # a decoder may read another size than `Image.read` did
-                return NOT_DECODED
-            source.draft("RGB", (LONGEST_EDGE_PIXELS, LONGEST_EDGE_PIXELS))
-            pixels = PIL.ImageOps.exif_transpose(_in_8_bits(source))
-    except Exception:  # the decoder's word on a stranger's bytes, whatever it is
-        return NOT_DECODED
+    with PIL.Image.open(BytesIO(image.data), formats=_FORMATS) as source:
+        width, height = source.size
+        if width * height > MOST_PIXELS:  # a decoder may read another size than `Image.read` did
+            return NOT_DECODED
+        source.draft("RGB", (LONGEST_EDGE_PIXELS, LONGEST_EDGE_PIXELS))
+        pixels = PIL.ImageOps.exif_transpose(_in_8_bits(source))
     pixels.thumbnail((LONGEST_EDGE_PIXELS, LONGEST_EDGE_PIXELS))
     is_lossy = image.data.startswith(b"\xff\xd8") or image.data[12:16] == _LOSSY_WEBP
     data, suffix = _written(pixels, is_lossy=is_lossy)

@@ -101,6 +101,13 @@ class RunWriter:
         self._starts.append(self._position)
         self._position += len(data)
 
+    async def has_room(self) -> None:
+        """Wait while more images of records wait to be drawn than memory should hold. Raises RunError."""
+        try:
+            await self.images.has_room()
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+
     def keep_images_of(self, run: Run) -> None:
         """Take over the images that another run kept. Raises RunError."""
         kept = KeptImages(run)

@@ -190,9 +190,7 @@ def _why_images_are_not_sent(path: Path, column: str, *, given: bool, is_named: 
     """
     begins = f"Warning: the column '{printable(column)[:60]}' is not sent as images"
     if given:
-        return (
-            f"{begins}, because the answers are those in the file and no model is asked for new ones. To ask one: --model NAME."
-        )
+        return f"{begins}, because the answers are those in the file and no model is asked for new ones. To ask one: --model NAME."
     if is_named:
         return ""
     first = _first_cell(path, column)

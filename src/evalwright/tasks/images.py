@@ -58,7 +58,9 @@ class RowImages:
         self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))
         self._folders, self._dataset = _folders(document, dataset), dataset
         metadata = document.value.get("metadata") or {}
-        is_data_file = "columns" in metadata  # `tasks.data_files` wrote it, and nobody but the column's name asked for images
+        is_data_file = (
+            "columns" in metadata
+        )  # `tasks.data_files` wrote it, and nobody but the column's name asked for images
         self._whose = "the data file's" if is_data_file else "the task's"
         self._advice = ". `--column images=` leaves out the images of a data file" if is_data_file else ""
         self._obtain = str(metadata.get("obtain") or "")

@@ -148,7 +148,7 @@ def test_a_site_has_images_only_where_they_were_asked_for(tmp_path: Path) -> Non
     write_site([run], site, title="Seen", progress=lambda _: None)
     assert not list(site.rglob("image/*"))
     write_site([run], site, title="Seen", progress=lambda _: None, with_images=True)
-    assert len([file for file in site.rglob("image/*/*.bin")]) == 2
+    assert len(list(site.rglob("image/*/*.bin"))) == 2
 
     async def steps(tab: Tab) -> None:
         await go(tab, 0)
@@ -246,13 +246,17 @@ def test_a_hostile_name_is_text(tmp_path: Path) -> None:
     """Where an image is from is what a row said: it is read, and does nothing."""
     source = "<img src=x onerror=alert(1)>\u202egnp.exe" + "x" * 5000
     named = {**PHOTOGRAPH.named(), "source": source}
-    run = rewrite(make_run(tmp_path, scores=[1], name="seen"), lambda row, place: row.update(prompt=[["user", [named]]]))
+    run = rewrite(
+        make_run(tmp_path, scores=[1], name="seen"), lambda row, place: row.update(prompt=[["user", [named]]])
+    )
     run = keep_images(run, PHOTOGRAPH)
     page = tmp_path / "page.html"
     write_page([run], page, title="x", progress=lambda _: None, with_images=True)
 
     async def steps(tab: Tab) -> None:
-        await tab.send("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+        await tab.send(
+            "Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True
+        )
         await go(tab, 0)
         await until(tab, f"{SIZES}.length === 1")
         assert await tab.evaluate("document.images.length") == 1

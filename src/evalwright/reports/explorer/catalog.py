@@ -24,8 +24,8 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.runs.pairing import pair_items
 from evalwright.runs.images import KeptImages, images_sentence
+from evalwright.runs.pairing import pair_items
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 

@@ -45,7 +45,16 @@ PAGE = "index.html"
 _DATA = "evalwright-"
 _OURS = b'<meta name="generator" content="evalwright">'
 WITHOUT_IMAGES = "this page was written without images (view --html and export site take --images)"
-_ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "plots": 4, "block": 5, "image": 6}
+_ORDER = {
+    "catalog": 0,
+    "index": 1,
+    "columns": 2,
+    "previews": 3,
+    "compare": 4,
+    "plots": 4,
+    "block": 5,
+    "image": 6,
+}
 
 
 def head_of(title: str, source: Source, root: str = "") -> str:
