@@ -6,7 +6,8 @@ alone no more is sent only while nothing else is under way, so a limit is passed
 estimate was too low.
 
 So that no sample is begun for nothing, one begins only if the mean of those that ended still fits. A sample that has begun may
-finish, judges included, as far as the limit allows. Answers from the store need no reservation.
+finish, judges included, as far as the limit allows. Answers from the store need no reservation, and are used after the limit
+is reached too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import asyncio
 import math
 from collections import deque
 from dataclasses import dataclass
+from typing import NoReturn
 
 from evalwright.core.errors import Failure, RequestFailed
 
@@ -213,11 +215,19 @@ class Reservation:
                 self._budget.begun()
             missing = await self._budget.hold(estimate)
         if missing:
-            self._budget.reached = missing
-            self.refused = True
-            raise RequestFailed(
-                Failure(SPENT, "configuration", f"The budget of {missing} is spent.", True, attempts=0)
-            )
+            self._refuse(missing)
+
+    def refuse_if_spent(self) -> None:
+        """Before anything is done to send a request. Raises RequestFailed where this sample may not begin any more."""
+        if self._budget.reached and not self._made:
+            self._refuse(self._budget.reached)
+
+    def _refuse(self, limit: str) -> NoReturn:
+        self._budget.reached = limit
+        self.refused = True
+        raise RequestFailed(
+            Failure(SPENT, "configuration", f"The budget of {limit} is spent.", True, attempts=0)
+        )
 
     def settle(self, estimate: Amount, amount: Amount | None, *, estimated: bool = False) -> None:
         """As `Budget.settle`."""

@@ -247,7 +247,10 @@ async def _run_in_step(
     budget: Budget | None,
     told: Callbacks,
 ) -> dict[int, Run]:
-    """Some of the models together, a stretch at a time, until their rules are decided or the budget is spent."""
+    """Some of the models together, a stretch at a time, until their rules are decided.
+
+    Where the budget is spent before, what is left is looked up in the store alone.
+    """
     schedule = Schedule(plans, members)
     with ExitStack() as stack:
         sessions = {
@@ -263,8 +266,6 @@ async def _run_in_step(
                 schedule.look()
                 for number, session in sessions.items():
                     session.meter.state = schedule.state(number)
-                if budget is not None and budget.reached:
-                    break
         runs = {
             number: finish_run(session, stopping_record(schedule, number, session, budget))
             for number, session in sessions.items()
@@ -330,10 +331,10 @@ async def _ask_all(
 ) -> None:
     """Ask and score these units and record them. also: told of each record, with its task's number.
 
-    With a budget that is spent it ends early; what was begun is finished.
+    Once the budget is spent, only units whose responses are all stored are recorded; what was begun is finished.
     """
-    loop = asyncio.get_running_loop()
-    spent = ending = False
+    turns = engine.loop_turns()
+    ending = False
 
     async def worker(first: tuple[int, int, int, int]) -> None:
         nonlocal ending
@@ -348,25 +349,17 @@ async def _ask_all(
             raise
 
     async def units_from(first: tuple[int, int, int, int]) -> None:
-        nonlocal spent
-        breathed = loop.time()
         for position, number, index, draw in chain((first,), units):
-            if spent:
-                return
+            await turns.take()
             record = await _paid_sample(session, number, index, draw, budget)
             if record is None:
-                spent = True
-                return
+                continue
             if _was_stopped(record):
                 # What is in flight elsewhere may still arrive, so nothing here ends the run: it will be cancelled.
                 await asyncio.Event().wait()
             session.add(position, number, record)
             if also is not None:
                 also(number, record)
-            if loop.time() - breathed > 0.05:
-                # Answers from the store arrive without waiting; the loop must still serve timers and signals.
-                await asyncio.sleep(0)
-                breathed = loop.time()
 
     width = engine.concurrency(session.plan.model)
     await at_the_same_time(worker(first) for first in islice(units, width))
