@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.local_paths import check_local
 from evalwright.core.secrets import masked_arguments
 from evalwright.tasks.yaml_files import kind_of
 
@@ -85,6 +86,8 @@ class Configuration:
     unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer": "judge-correct"}).
     shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
+
+    Raises ConfigurationError for an address such as s3://bucket in place of a folder.
     """
 
     tasks: tuple[str, ...] = ()
@@ -112,6 +115,10 @@ class Configuration:
     hardware: str = ""
     shard: str = ""
     unsure: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for setting in ("out", "home"):
+            check_local(PurePath(getattr(self, setting) or ""), f"'{setting}' (--{setting})")
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""

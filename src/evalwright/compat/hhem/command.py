@@ -19,7 +19,7 @@ from evalwright.compat.programs import Evalwright, Importer, Imports, imports_of
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import slug
-from evalwright.tasks.files import write_file
+from evalwright.tasks.files import check_file, write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"
@@ -162,6 +162,7 @@ def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
 
+    check_file(Path(given["output_dir"]) / "leaderboard.md")
     output, trust_file = Path(given["output_dir"]), given["trust_file"]
     more = ["--allow-baseline-judge"] if given["allow_baseline_judge"] else []
     configuration = read_configuration(path, suite, trust_file)
