@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluation.test_schedule import knows, quiz, stopping
 from evalwright import evaluate, score_run, scorer
+from evalwright.cli.signals import stop_signals
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.engine import loop_turns
 from evalwright.evaluation import interruption
+from evalwright.metrics.registry import Column, metric
 from evalwright.models.base import Pacing
 from evalwright.runs.callbacks import Callback
+from evalwright.statistics import Estimate, mean_interval
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -137,3 +144,26 @@ def test_stored_answers_feed_a_rule_that_the_budget_left_open() -> None:
     for run in runs:
         assert stopping(run)["decisions"][0]["decided"]
         assert run.data["usage"]["sent"] <= 1
+
+
+# -- the end of a run ---------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_while_the_numbers_are_computed_waits_for_nothing() -> None:
+    seconds_waited = 60.0
+
+    @metric("test-long-metric")
+    def interrupted(column: Column) -> Estimate:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(seconds_waited)
+        return mean_interval(column.values)
+
+    task = quiz(20, metrics=["test-long-metric"])
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), stop_signals():
+        evaluate(task, model(), name="cut")
+    assert time.monotonic() - began < seconds_waited
+    assert not Path("runs/cut/run.json").exists()
+    assert not list(Path("runs/cut").glob("*.partial"))
+    (run,) = evaluate(quiz(20), model(), name="whole")
+    assert run.data["usage"]["stored"] == 20

@@ -31,7 +31,7 @@ from evalwright.engine.opening import open_store
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration, as_list
 from evalwright.evaluation.effects import check_sandbox
-from evalwright.evaluation.interruption import at_once, cancellable
+from evalwright.evaluation.interruption import EndedByCancel, at_once, cancellable, ended_by_cancel
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
 from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
@@ -50,6 +50,9 @@ LAST_ANSWERS = 60.0
 """Seconds in which responses may arrive where a run ends because nothing can be written."""
 GRACE = 4.0
 """Seconds in which requests that were sent before an interruption may be answered."""
+
+MANY_SAMPLES = 100_000
+"""From so many on it is said that a record is being written, which takes seconds."""
 
 REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
@@ -224,7 +227,7 @@ async def _run_all(
                 await told.started(plan)
                 with session.meter:
                     await _ask_all(session, engine, plan.units())
-                run = finish_run(session)
+                run = await _finish(session)
             await told.finished(run)
             return run
 
@@ -267,7 +270,7 @@ async def _run_in_step(
                 for number, session in sessions.items():
                     session.meter.state = schedule.state(number)
         runs = {
-            number: finish_run(session, stopping_record(schedule, number, session, budget))
+            number: await _finish(session, stopping_record(schedule, number, session, budget))
             for number, session in sessions.items()
         }
     for run in runs.values():
@@ -294,6 +297,20 @@ async def _ask_round(
     numbers = sorted(work, reverse=backwards)
     local = [_is_local(sessions[number].plan) for number in numbers]
     await _in_turns([partial(ask, number) for number in numbers], local)
+
+
+async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
+    """As `finish_run`. Metrics and record of a million samples take a minute, which an interruption does not wait for."""
+    if session.meter.done >= MANY_SAMPLES and session.meter.reporter is not None:
+        session.meter.reporter.say(
+            f"Computing the metrics and writing the record of {session.meter.done:,} answers."
+        )
+    try:
+        with ended_by_cancel():
+            return finish_run(session, stopping)
+    except EndedByCancel:
+        await asyncio.Event().wait()
+        raise  # never: this is cancelled
 
 
 def _is_local(plan: Plan) -> bool:
