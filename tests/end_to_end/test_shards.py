@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -284,9 +285,13 @@ def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) ->
     )
     assert records(merged) == records(tmp_path / "runs/whole")
     assert told(merged) == told(tmp_path / "runs/whole")
+    end = ".jsonl.gz" if system == "kubernetes" else ""
     assert {
         place.name for place in (tmp_path / ".evalwright").iterdir() if place.name.startswith("shard")
-    } == {f"shard-{n}-of-4" for n in range(1, 5)}
+    } == {f"shard-{n}-of-4{end}" for n in range(1, 5)}
+    for shard in (tmp_path / "runs").glob("*.shard-*"):
+        usage = record(shard)["usage"]
+        assert (usage["sent"], usage["stored"]) == (0, 5), "nothing is sent again"
 
 
 def run_kubernetes(file: Path, env: dict[str, str]) -> None:
@@ -300,8 +305,18 @@ def run_kubernetes(file: Path, env: dict[str, str]) -> None:
         assert not re.search(r"(?<!\$)(\$\$)*\$\(", " ".join(container["command"]))
         return [word.replace("$$", "$") for word in container["command"]]
 
+    def on_its_disk(command: list[str], index: int) -> list[str]:
+        """A pod's disk is new for every pod."""
+        disk = file.parent / f"disk-{index}"
+        shutil.rmtree(disk, ignore_errors=True)
+        return [word.replace("=/store", f"={disk}") for word in command]
+
     started = [
-        subprocess.Popen(words(shards), cwd=file.parent, env={**env, "JOB_COMPLETION_INDEX": str(index)})
+        subprocess.Popen(
+            on_its_disk(words(shards), index),
+            cwd=file.parent,
+            env={**env, "JOB_COMPLETION_INDEX": str(index)},
+        )
         for index in range(4)
     ]
     assert [process.wait(timeout=1800) for process in started] == [0] * 4
