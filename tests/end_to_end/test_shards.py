@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 import yaml
 
-from support.command import ROOT, environment, record, records, start, wait_until
+from support.command import ROOT, environment, evalwright, record, records, start, wait_until
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.wire_schemas import InvalidRequest
@@ -244,6 +244,30 @@ else bash "$file" >&2; fi
         (place / name).write_text(f"#!/bin/bash\n{text}", encoding="utf-8")
         (place / name).chmod(0o755)
     return environment({"PATH": f"{place}:{os.environ['PATH']}"})
+
+
+def test_two_tasks_of_one_srun_take_a_shard_each(tmp_path: Path) -> None:
+    task = {
+        "task": "asked",
+        "dataset": {"rows": [{"id": str(n), "input": f"{n}?", "target": "1"} for n in range(9)]},
+    }
+    (tmp_path / "asked.yaml").write_text(json.dumps(task), encoding="utf-8")
+    command = ["run", "asked.yaml", "--model", "scripted/hash", "--name", "both", "--quiet"]
+    tasks = [
+        {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2", "SLURM_PROCID": str(rank)} for rank in range(2)
+    ]
+    for settings in tasks:
+        refused = evalwright(*command, folder=tmp_path, extra=settings)
+        assert refused.code == 2
+        assert "--shard auto" in refused.err and "-M replicas=N" in refused.err
+    assert not (tmp_path / "runs").exists()
+    processes = [start([*command, "--shard", "auto"], tmp_path, settings) for settings in tasks]
+    for process in processes:
+        out, err = process.communicate(timeout=1800)
+        assert process.returncode == 0, out + err
+    merged = evalwright("runs", "merge", "both", folder=tmp_path)
+    assert merged.code == 0, merged.text
+    assert len(records(tmp_path / "runs/both")) == 9
 
 
 HOSTILE = 'it\'s "$(touch hostile)" `touch hostile`; touch hostile #@RUN@'

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @option(
     "--shard",
     "I/N",
-    "Only part I of N of the samples, for N processes; auto/N in an array of jobs. `runs merge` makes the whole run.",
+    "Only part I of N of the samples, for N processes; auto in an array of jobs or several launched processes. `runs merge` makes the whole run.",
 )
 @option("--out", "DIR", "Where run folders are written. Default: runs.")
 @options.HOME

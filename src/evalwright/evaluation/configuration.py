@@ -84,7 +84,7 @@ class Configuration:
     batch: ask the models under test through their providers' batch interfaces.
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
     unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer": "judge-correct"}).
-    shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
+    shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs, "auto" in processes launched together (`evaluation.sharding`).
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
 
     Raises ConfigurationError for an address such as s3://bucket in place of a folder.
