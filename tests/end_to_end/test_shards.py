@@ -333,7 +333,7 @@ def run_kubernetes(file: Path, env: dict[str, str]) -> None:
         """A pod's disk is new for every pod."""
         disk = file.parent / f"disk-{index}"
         shutil.rmtree(disk, ignore_errors=True)
-        return [word.replace("=/store", f"={disk}") for word in command]
+        return [word.replace('="/store', f'="{disk}') for word in command]
 
     started = [
         subprocess.Popen(

@@ -96,7 +96,7 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
     given = run.make_context("evalwright run", list(command[1:])).params
     if not given["name"]:
         raise ConfigurationError("Give the evaluation a --name: its shards are merged by it.")
-    for key in ("shard", "until", "budget", "as_json"):
+    for key in ("shard", "until", "as_json"):
         if given[key]:
             raise ConfigurationError(
                 f"--{key.removeprefix('as_')} cannot be in a job's command: leave it out."

@@ -182,6 +182,11 @@ def _spent(runs: Any) -> str:
     ended = [part for part in parts if part["budget_reached"] and not part["settled"]]
     if not ended:
         return ""
+    if processes := (ended[0].get("budget") or {}).get("processes"):
+        return (
+            f"The budget of {ended[0]['budget_reached']} was spent by all {processes} shards together before everything was answered. "
+            "To go on, run the same commands with a higher --budget: what was spent counts again, and stored responses cost nothing."
+        )
     return (
         f"The budget of {ended[0]['budget_reached']} was spent before everything was answered. The same command continues "
         f"from here: stored responses cost nothing, and the budget is per command."

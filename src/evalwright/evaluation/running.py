@@ -28,6 +28,7 @@ from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
+from evalwright.engine.shared_budget import SharedBudget
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration, as_list
 from evalwright.evaluation.effects import check_sandbox
@@ -123,7 +124,9 @@ async def evaluate_configuration(
             for plan in plans:
                 plan.tasks = [objects.placed(task) for task in plan.tasks]
         models = [(plan.spec, plan.model) for plan in plans]
-        budget = make_budget(configuration, models, plans[0].roles)
+        budget = make_budget(
+            configuration, models, plans[0].roles, [plan.shard for plan in plans if plan.shard]
+        )
         say = progress.say if progress else None
         if say and plans[0].left_out:
             say(plans[0].left_out)
@@ -140,9 +143,19 @@ async def evaluate_configuration(
                 resend_empty=configuration.resend_empty,
                 on_event=say,
             ) as engine:
-                return await interruptible(
-                    _run_all(plans, engine, progress, budget, callbacks or Callbacks()), engine, grace, say
-                )
+                if isinstance(budget, SharedBudget):
+                    budget.open(store)
+                try:
+                    return await interruptible(
+                        _run_all(plans, engine, progress, budget, callbacks or Callbacks()),
+                        engine,
+                        grace,
+                        say,
+                    )
+                finally:
+                    if isinstance(budget, SharedBudget):
+                        with suppress(StoreError):  # what was set aside then counts as spent
+                            await budget.close()
 
 
 async def interruptible(

@@ -15,12 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.postgres import store_url
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.processes import launched_process
 from evalwright.evaluation.rules import UnitOrder
 from evalwright.models.base import Model
 from evalwright.tasks.dialects import dialect_of
+
+OWN_STORE = re.compile(r"shard-[0-9]+-of-[0-9]+")
+"""The name of a home that job files give to one shard alone."""
 
 ARRAYS = (("SLURM_ARRAY_TASK_ID", 0), ("PBS_ARRAY_INDEX", 0), ("JOB_COMPLETION_INDEX", 1))
 """Where job systems tell a process its place, and what makes it count from 1. Arrays of Slurm and PBS are asked for as 1-N."""
@@ -90,16 +95,17 @@ def check_shard(
     shard: Shard, configuration: Configuration, models: Sequence[Model], tasks: Sequence[Task]
 ) -> None:
     """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what could not be merged."""
-    for option, given, why in (
-        ("--until", configuration.until, "a stopping rule looks at the scores of the whole run"),
-        (
-            "--budget",
-            configuration.budget,
-            "a run that its budget ends is not whole, and shards do not know what others spend",
-        ),
-    ):
-        if given:
-            raise ConfigurationError(f"--shard {shard} cannot be used with {option}: {why}. Leave one out.")
+    if configuration.until:
+        raise ConfigurationError(
+            f"--shard {shard} cannot be used with --until: a stopping rule looks at the scores of the whole run. Leave one out."
+        )
+    home = home_folder(configuration.home)
+    if configuration.budget and not store_url() and OWN_STORE.fullmatch(home.name):
+        raise ConfigurationError(
+            f"--budget with --shard is a limit for all shards together, and this one has a store of its own ('{home}'), in which it does "
+            "not see what the others spend. Set EVALWRIGHT_STORE to a PostgreSQL server, or on one machine EVALWRIGHT_HOME to one "
+            "folder for all; or leave out --budget."
+        )
     for model in models:
         if not model.is_known:
             raise ConfigurationError(

@@ -26,7 +26,7 @@ kept=
 if [ -z "${EVALWRIGHT_STORE:-}" ] && [ -n "${EVALWRIGHT_HOME:-}" ]; then
   export EVALWRIGHT_HOME="$EVALWRIGHT_HOME/$place"
 elif [ -z "${EVALWRIGHT_STORE:-}" ]; then
-  export EVALWRIGHT_HOME=/store
+  export EVALWRIGHT_HOME="/store/$place"
   mkdir -p .evalwright
   kept=.evalwright/$place.jsonl.gz
   if [ -f "$kept" ]; then evalwright store import "$kept" || exit 2; fi

@@ -23,10 +23,11 @@ from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run, as_recorded, list_runs, open_run
 from evalwright.runs.records import record_from
 from evalwright.runs.score_tables import keep_scores
+from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, RunWriter, check_run_name, growing, slug
 from evalwright.tasks.dialects import dialect_of
 
-_OF_PLACES = ("shard", "name", "out", "hardware", "max_resident", "models", "roles")
+_OF_PLACES = ("shard", "budget", "price", "name", "out", "hardware", "max_resident", "models", "roles")
 """Settings that may differ between shards: they say where and how fast one was made. Models are compared by their fingerprints."""
 
 MOST_NAMED = 4
@@ -251,7 +252,9 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             if record.task in foreign and record.answer is not None:
                 answered.setdefault(record.task, record.sample.metadata)
             count, before = count + 1, place
-        if count != first["shard"]["answers"]:
+        stopping = _stopping([run.data.get("stopping") for run in shards])
+        ended_early = stopping is not None and stopping["budget_reached"]
+        if count != first["shard"]["answers"] and not ended_early:
             raise RunError(
                 f"The shards of '{folder.name}' have {count:,} answers, and the whole run has {first['shard']['answers']:,}."
             )
@@ -260,14 +263,19 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             tally = tallies[task["name"]]
             metrics = _metrics(task, tally, configuration, answered.get(task["name"]), settings)
             specs = rules_record((), metrics)["metric_specs"]
-            tasks.append({**derived_task(task, tally, metrics), "metric_specs": specs})
+            merged_task = {**derived_task(task, tally, metrics), "metric_specs": specs}
+            tasks.append(with_noted_intervals(merged_task, stopping))
         tables = {name: tally.table() for name, tally in tallies.items()}
-        groups = group_records(tasks, configuration, tables.__getitem__)
+        groups = noted_groups(group_records(tasks, configuration, tables.__getitem__), stopping)
         usage = (run.data["usage"].items() for run in shards)
         spent = [{key: value for key, value in used if key != "answers"} for used in usage]
         writer.finish(
             {
-                **{key: value for key, value in first.items() if key not in ("shard", "groups", "hardware")},
+                **{
+                    key: value
+                    for key, value in first.items()
+                    if key not in ("shard", "groups", "hardware", "stopping")
+                },
                 # Lines are taken as they stand, so what an earlier version left out is still left out.
                 "schema": first["schema"],
                 "id": folder.name,
@@ -279,11 +287,40 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
                 "usage": {**_sum(spent), "answers": answers.as_dict()},
                 "tasks": tasks,
                 **({"groups": groups} if groups else {}),
+                **({"stopping": stopping} if stopping else {}),
             }
         )
     made = open_run(folder)
     keep_scores(made, tables)
     return made
+
+
+def _stopping(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """What a merged run says of a budget that its shards shared; None where any of them had none, as it went on without."""
+    there = [part for part in parts if part is not None and part.get("budget")]
+    if len(there) < len(parts):
+        return None
+    tasks = [
+        {
+            "task": part["task"],
+            **{key: sum(shard["tasks"][place][key] for shard in there) for key in ("asked", "of")},
+        }
+        for place, part in enumerate(there[0]["tasks"])
+    ]
+    budgets = [part["budget"] for part in there]
+    return {
+        **there[0],
+        "tasks": tasks,
+        "settled": all(part["settled"] for part in there),
+        "saved_requests": 0,
+        "budget_reached": next((part["budget_reached"] for part in there if part["budget_reached"]), ""),
+        "budget": {
+            "limits": budgets[-1]["limits"],
+            "spent": _sum([budget["spent"] for budget in budgets]),
+            "estimated": _sum([budget["estimated"] for budget in budgets]),
+            "reached": next((budget["reached"] for budget in budgets if budget["reached"]), ""),
+        },
+    }
 
 
 def _placed(run: Run, tasks: Sequence[str]) -> Iterator[tuple[Place, bytes, Mapping[str, Any]]]:
