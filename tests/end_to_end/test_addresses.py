@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,8 +81,9 @@ def test_of_the_environment(folder: Path) -> None:
 def test_of_python(setting: str, own_folder: Path) -> None:
     model = ScriptedModel("A", name="one")
     for address in ("s3://b/x", Path("s3://b/x")):
+        settings: dict[str, Any] = {"limit": 2, setting: address}
         with pytest.raises(ConfigurationError, match="is not a local path"):
-            evaluate("factual-choice", model, limit=2, **{setting: address})
+            evaluate("factual-choice", model, **settings)
     assert model.asked == 0
     assert not list(own_folder.iterdir())
 

@@ -149,7 +149,7 @@ def own_metrics() -> Task:
     ("settings", "said"),
     [
         (lambda: {"until": "accuracy +-0.1"}, "cannot be used with --until: a stopping rule looks at"),
-        (lambda: {"budget": "5 requests"}, "cannot be used with --budget"),
+        (lambda: {"budget": "5 requests", "home": "shard-1-of-2"}, "is a limit for all shards together"),
         (lambda: {"models": an_answer}, "@evalwright.model(fingerprint=NAME)"),
         (lambda: {"tasks": own_metrics()}, "The metrics of the task 'questions' are Python functions of its own"),
     ],
