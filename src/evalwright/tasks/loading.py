@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName, closest
+from evalwright.core.local_paths import check_local
 from evalwright.core.private import no_file
 from evalwright.core.tasks import Task
 from evalwright.tasks import decorator, dialects
@@ -257,6 +258,7 @@ def _as_path(name: str) -> tuple[Path | None, str | None]:
     """A path and member, where the name is one: it ends in .yaml or .yml, or that with `:member`."""
     for text, member in ((name, None), (name.rpartition(":")[0], name.rpartition(":")[2])):
         if text.lower().endswith((".yaml", ".yml")):
+            check_local(text, "The task file")
             path = Path(text).expanduser()
             if not path.is_file():
                 if os.path.lexists(path):
