@@ -356,9 +356,6 @@ def test_what_rules_are_unsure_of_counts_and_is_in_the_result() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"judge_params": {"model_name": "m"}}, "judge_params have no effect without judge_model"),
-        ({"reward_params": {"how": "x"}}, "reward_params have no effect without reward_model"),
-        ({"scaling_params": {"n_paths": 3}}, "scaling_params have no effect without a scaling method"),
         ({"num_few_shot": -1}, "num_few_shot must be a whole number from 0 on, not -1."),
         ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
         ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "subset": "c"}, "no subsets"),
@@ -368,6 +365,28 @@ def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -
     Path("a.csv").write_text("input,reference\na,b\n", encoding="utf-8")
     assert said in run(**more).metrics["pipeline_error"]
     assert "pipeline_error" not in run(scoring="published", **more).metrics
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_parameters_of_what_is_not_named_are_noted(scoring: str, caplog: pytest.LogCaptureFixture) -> None:
+    result = run(
+        scoring=scoring,
+        judge_model=None,
+        reward_model=None,
+        judge_params={"model_name": "m"},
+        reward_params={"how": "x"},
+        scaling_method=None,
+        scaling_params={"beam_size": 3, "num_iterations": 5},
+        evaluator_params={},
+    )
+    notes = [
+        "scaling_params have no effect without scaling_method.",
+        "judge_params have no effect without judge_model.",
+        "reward_params have no effect without reward_model.",
+    ]
+    assert result.info["notes"] == notes and "pipeline_error" not in result.metrics
+    assert [record.message for record in caplog.records if "no effect" in record.message] == notes
+    assert "notes" not in run(scoring=scoring, judge_params={}, scaling_params={}).info
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(

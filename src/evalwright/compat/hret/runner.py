@@ -18,7 +18,7 @@ from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
 from evalwright.compat.hret.pipeline import JUDGE, REWARD, roles_of, task_of
 from evalwright.compat.hret.published import PENALTY, share
-from evalwright.compat.hret.rows import answered, scored_row, values_of
+from evalwright.compat.hret.rows import answered, counts_of, scored_row, values_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
 from evalwright.compat.hret.scoring import ALIASES
@@ -93,6 +93,11 @@ class PipelineRunner(PipelineConfig):
         named = str(given.get("name")) if isinstance(given, Mapping) else self.model_backend_name
         return named if JUDGE in self.roles else ""
 
+    def note(self, text: str) -> None:
+        """Say something about this call: in the log, and in the result's `info["notes"]`."""
+        log.warning("%s", text)
+        self.notes.append(text)
+
     def run(self, *, raise_on_error: bool = False) -> EvaluationResult:
         """The result; what fails as a whole is its metric `pipeline_error`, or is raised where raise_on_error says so."""
         with settings.using(self.scoring):
@@ -130,10 +135,8 @@ class PipelineRunner(PipelineConfig):
                 raise ValueError(
                     f"Dataset '{self.dataset_name}' requires a scaling method from {only}, but scaling_method_name is None."
                 )
-            if self.scaling_params and not self.published:
-                raise ValueError(
-                    "scaling_params have no effect without a scaling method: name one, or leave them out."
-                )
+            if self.scaling_params:
+                self.note("scaling_params have no effect without scaling_method.")
             return None
         self._check_allowed("scaling", name, only)
         if not self.published and name in DRAWN:
@@ -179,9 +182,8 @@ class PipelineRunner(PipelineConfig):
         else:
             metrics, samples, more = self._by_plugin(samples)
             info = {**more, **info}
-        for name in () if self.published else ("n_missing", "n_unsure"):
-            if count := getattr(found, name):
-                metrics[name] = count
+        if not self.published:
+            metrics.update(counts_of(found))
         if self.dataset_name == "benchhub" and (details := benchmark_details(samples)):
             info["benchmark_details"] = details
         return EvaluationResult(metrics, samples, info, run)

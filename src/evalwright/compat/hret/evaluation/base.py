@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.rows import ROW, scored_row, values_of
+from evalwright.compat.hret.rows import ROW, counts_of, scored_row, values_of
 from evalwright.compat.hret.scoring import ALIASES, method_of, scoring_of
 from evalwright.compat.hret.settings import Classes, Given, Rows
 from evalwright.core.errors import Failure, ScoringError
@@ -88,6 +88,13 @@ class BuiltIn(BaseEvaluator):
         return self.method.parse(raw_output)
 
     def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
+        """The metrics of samples that have `prediction`, by the scoring that is set; verdicts are written into the samples."""
+        if settings.is_published():
+            return self._published_metrics(samples)
+        metrics: dict[str, Any] = self.evaluate(samples)["metrics"]
+        return metrics
+
+    def _published_metrics(self, samples: Rows) -> dict[str, Any]:
         """The metrics by HRET's arithmetic."""
         return self.method.numbers(
             samples, [self.method.written(row, self.method.score(row)) for row in samples]
@@ -157,5 +164,6 @@ def evaluate_rows(
                 row["error"] = said
 
     run_blocking(work)
-    found = tally.result(method, "1", specs)
-    return {"metrics": values_of(found.metrics), "samples": rows}
+    scored = tally.result(method, "1", specs)
+    metrics: dict[str, Any] = {**values_of(scored.metrics), **counts_of(scored)}
+    return {"metrics": metrics, "samples": rows}
