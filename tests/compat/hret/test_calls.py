@@ -638,3 +638,20 @@ def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdic
     assert saved("options", "log_likelihood", {"accuracy": 0.5}, right, wrong).estimate.value == 0.5
     pair = {**said, "judge_correct": True, "judge_winner": "A"}
     assert saved("pairs", "llm_judge", {"judge_accuracy": 1.0}, pair).label == "judge_accuracy"
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_a_class_derived_from_an_evaluator_of_hret_is_called(scoring: str) -> None:
+    @evaluation.register_evaluator("lengths")
+    class Lengths(evaluation.StringMatchEvaluator):
+        name = "lengths"
+
+        def parse_prediction(self, raw_output: Any) -> Any:
+            return str(raw_output).removeprefix("정답: ")
+
+        def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+            assert not any(str(one["prediction"]).startswith("정답") for one in samples)
+            return {**super().evaluate_predictions(samples), "n": len(samples)}
+
+    result = run(evaluation_method="lengths", evaluator_params={"ignore_case": False}, scoring=scoring)
+    assert result.metrics == {"accuracy": 1.0, "n": 6}

@@ -79,7 +79,7 @@ def task_of(call: PipelineRunner) -> Task:
     samples = RowSamples(call.shots)
     scorers: Sequence[Scorer] = ()
     metrics: Sequence[MetricSpec] = ()
-    if isinstance(call.evaluator, BuiltIn):
+    if isinstance(call.evaluator, BuiltIn) and not call.evaluator.is_derived:
         scorers, metrics = scoring_of(
             call.method,
             call.evaluator.parameters(),

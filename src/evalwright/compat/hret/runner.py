@@ -73,7 +73,7 @@ class PipelineRunner(PipelineConfig):
             self.evaluator = self._evaluator(about.get("evaluation_only"))
             for part in (self.model, getattr(self.model, "generate_model", None)):
                 if isinstance(part, HuggingFaceModel):
-                    part.likelihood = self.method == "log_likelihood"
+                    part.likelihood = bool(getattr(self.evaluator, "requires_logits", False))
             self.roles = roles_of(self.model, self.model_backend_name, published=self.published)
 
     @property
@@ -173,7 +173,7 @@ class PipelineRunner(PipelineConfig):
             info |= {"status": "failed", "error": failures[0].message}
             return EvaluationResult({"pipeline_error": failures[0].message}, samples, info, run)
         metrics: dict[str, Any]
-        if isinstance(self.evaluator, BuiltIn):
+        if isinstance(self.evaluator, BuiltIn) and not self.evaluator.is_derived:
             metrics = values_of(found.metrics)
             if not self.published:
                 # A metric of nothing is there all the same: None.
