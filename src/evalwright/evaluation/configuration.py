@@ -49,11 +49,15 @@ def check_limit(limit: float | None, where: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model by name, with the arguments of its backend and the label that boards show."""
+    """A model by name, with the arguments of its backend and the label that boards show.
+
+    occurrence: which of several objects of that name it is, in an evaluation that was given objects; no part of a file.
+    """
 
     model: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
+    occurrence: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is secret is left out of it."""

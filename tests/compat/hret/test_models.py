@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,30 @@ def test_an_image_that_cannot_be_read_fails_its_sample_and_published_is_a_senten
     assert "'nowhere.png' cannot be read" in told
     (sent,) = [entry["body"]["messages"] for entry in server.log or () if "body" in entry]
     assert "[Error processing image: nowhere.png]" in str(sent)
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+@pytest.mark.parametrize("same_place", [True, False])
+def test_judge_and_generator_may_be_one_model(scoring: str, same_place: bool) -> None:
+    def answer(prompt: str) -> str:
+        if "Model's Response" not in prompt and '"check"' not in prompt:
+            return "답"
+        mark = re.search(r'"check": "(\w+)"', prompt)
+        return json.dumps({"check": mark[1], "reason": "-", "grade": 4}) if mark else "Evaluation: ok\nScore: 4"
+
+    with serving(answer=answer) as first, serving(answer=answer) as second:
+        judge_url = first.url if same_place else second.url
+        result = run(
+            scoring,
+            model_params={"model_name": "m", "api_base": first.url},
+            judge_model="openai_judge",
+            judge_params={"model_name": "m", "api_base": judge_url, "api_key": "sk-any"},
+            evaluation_method="llm_judge",
+            evaluator_params={"default_judge_type": "k2_eval"},
+        )
+        asked = [sum(server.received.values()) for server in (first, second)]
+    assert result.metrics == {"average_judge_score": 4.0}
+    assert asked == ([12, 0] if same_place else [6, 6])
 
 
 def test_responses_are_paid_for_once() -> None:
