@@ -655,3 +655,53 @@ def test_a_class_derived_from_an_evaluator_of_hret_is_called(scoring: str) -> No
 
     result = run(evaluation_method="lengths", evaluator_params={"ignore_case": False}, scoring=scoring)
     assert result.metrics == {"accuracy": 1.0, "n": 6}
+
+
+class Logits(Model):
+    """Says what is right, with the logits of the row's `says`."""
+
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        return [{**one, "prediction": one["reference"], "logits": one["says"]} for one in inputs]
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_a_row_with_logits_that_are_none_fails_alone(scoring: str) -> None:
+    models.register_model("logits")(Logits)
+    row = {"input": "?", "reference": "a", "options": ["a", "b"]}
+    rows = [{**row, "says": None}, {**row, "says": {"option_log_probs": [-1.0, -2.0]}}]
+    how: dict[str, Any] = {"evaluation_method": "log_likelihood", "dataset_params": {"rows": rows}}
+    result = run(model="logits", model_params={}, scoring=scoring, **how)
+    first, second = result.samples
+    assert first["score_error"] and "score_error" not in second
+    assert result.info["n_missing"] == 1
+    assert result.metrics["accuracy"] == (0.5 if scoring == "published" else 1.0)
+    how["dataset_params"] = {"rows": rows[:1]}
+    assert "pipeline_error" in run(model="logits", model_params={}, scoring=scoring, **how).metrics
+
+
+def test_published_best_of_n_goes_by_the_sum_that_a_class_gives() -> None:
+    @models.register_model("sums")
+    class Sums(Model):
+        draws: Iterator[tuple[str, Any]] = iter(())
+
+        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+            drawn = [next(Sums.draws) for _ in inputs]
+            return [
+                {**one, "prediction": text, "logits": logits}
+                for one, (text, logits) in zip(inputs, drawn, strict=True)
+            ]
+
+    how: dict[str, Any] = {
+        "scaling_method": "best_of_n",
+        "scaling_params": {"n": 3},
+        "scoring": "published",
+        "dataset_params": {"rows": [{"input": "?", "reference": "b"}]},
+    }
+    Sums.draws = iter(
+        [("a", {"sum_log_prob": -2.0}), ("b", {"sum_log_prob": -1.0}), ("c", {"sum_log_prob": -3})]
+    )
+    assert run(model="sums", model_params={}, **how).metrics == {"accuracy": 1.0}
+    Sums.draws = iter([("a", None), ("b", {"sum_log_prob": -1.0}), ("c", None)])
+    assert "logits that are None" in run(model="sums", model_params={}, **how).metrics["pipeline_error"]

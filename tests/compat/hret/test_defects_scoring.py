@@ -280,7 +280,9 @@ def test_defect_12_an_empty_reference_is_an_error_and_1_is_not_in_12() -> None:
     found = evaluate_rows(
         "partial_match", {}, [{"prediction": "a", "reference": ""}, {"prediction": "b", "reference": "b"}]
     )
-    assert found["metrics"] == {"accuracy": 1, "n_missing": 1} and "no reference" in found["samples"][0]["error"]
+    assert (
+        found["metrics"] == {"accuracy": 1, "n_missing": 1} and "no reference" in found["samples"][0]["error"]
+    )
 
 
 def test_defect_14_likelihoods_also_by_length_with_confidence_and_calibration() -> None:

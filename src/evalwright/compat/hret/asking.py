@@ -260,6 +260,7 @@ class SampleDoor(Ask):
     """The door of one sample. row: its dict, whose images and options go with its own prompt and no other.
 
     found: what a plug-in changed in the row, when it was last asked about it; mutated: the same of the last draw, where it did so in place.
+    null_logits: whether a plug-in returned `logits` that are None.
     extends: whether a prompt that begins with the row's text is the row's own with something behind it; a scaling method of a user may
     ask what it likes.
     """
@@ -278,6 +279,7 @@ class SampleDoor(Ask):
         self._text = input_of(row)
         self.found: dict[str, Any] = {}
         self.mutated: dict[str, Any] = {}
+        self.null_logits = False
         self._last = 0
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
@@ -297,6 +299,7 @@ class SampleDoor(Ask):
                 self.found = {}
                 return response
             self.found = asked.found
+            self.null_logits |= "logits" in asked.found and asked.found["logits"] is None
             if asked.mutated and asked.draw >= self._last and asked.row is self._row:
                 self.mutated, self._last = asked.mutated, asked.draw
             return response

@@ -251,13 +251,23 @@ async def _best(draws: _Draws, *, n: int = 5) -> Answer:
         asked = (draws.ask("reward", Reward(draws.prompt, said)) for _, _, said in found)
         worths = [response.values[0] for response in await asyncio.gather(*asked)]
     elif not alike:
-        worths = [sum(token.log_prob for token in response.tokens) for response, _, _ in found]
+        if getattr(draws.ask, "null_logits", False):
+            why = "The model returned logits that are None, of which HRET cannot take a sum."
+            raise RequestFailed(Failure("bad reply", "model", why))
+        worths = [_sum_log_prob(response) for response, _, _ in found]
     chosen = max(range(len(worths)), key=worths.__getitem__, default=None)
     text = "" if chosen is None else found[chosen][2]
     row = {"reward": worths[-1]} if rewards and worths else {}
     if draws.gives_logits and found:
         row |= logits_of(found[-1][0])
     return _formed("best_of_n", text, draws.prompt, [one[0] for one in found], chosen, row, worths=worths)
+
+
+def _sum_log_prob(response: Response) -> float:
+    """The sum that a class of a user gives, else that of the tokens; 0 of none."""
+    if response.log_likelihood is not None:
+        return response.log_likelihood
+    return sum(token.log_prob for token in response.tokens)
 
 
 @dataclass(frozen=True, slots=True)
