@@ -231,7 +231,9 @@ class Likelihood(Method):
         options = row.get("options", [])
         logits = row.get("logits", {})
         if not isinstance(logits, Mapping):
-            raise NoText(f"AttributeError: the row's logits are {logits!r}, and no mapping with option_log_probs")
+            raise NoText(
+                f"AttributeError: the row's logits are {logits!r}, and no mapping with option_log_probs"
+            )
         values = logits.get("option_log_probs")
         said = row.get("prediction", "")
         if values is not None and options and len(values) == len(options):

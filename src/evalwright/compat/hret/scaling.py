@@ -185,7 +185,9 @@ class _Draws:
             thought, said = model.parser(response.text)
         except Exception:
             return response, "", response.text
-        if response.values and not thought:  # an option, which HRET takes for reasoning only where there is some
+        if (
+            response.values and not thought
+        ):  # an option, which HRET takes for reasoning only where there is some
             return response, "", response.text
         return response, str(thought or ""), str(said)
 
