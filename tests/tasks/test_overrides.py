@@ -176,7 +176,7 @@ def test_a_scorer_that_is_a_template_has_its_name(write: Write) -> None:
     assert [(scorer.name, scorer.options.get("unsure")) for scorer in task.scorers] == [
         ("chosen", "judge-correct")
     ]
-    with pytest.raises(UnknownName, match="Unknown scorer 'chosen' of the task. .*It has: choice"):
+    with pytest.raises(UnknownName, match=r"Unknown scorer 'chosen' of the task\. .*It has: choice"):
         load_task(f"{file}:t", overrides={"scorers.chosen.unsure": "judge-correct"})
 
 

@@ -268,7 +268,11 @@ def _expanded(
     if not changes:
         return members
     return [
-        replace(one, document=with_overrides(one.document, changes, folder, one.variables)) for one in members
+        replace(
+            definition,
+            document=with_overrides(definition.document, changes, folder, definition.variables),
+        )
+        for definition in members
     ]
 
 

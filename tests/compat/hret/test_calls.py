@@ -705,3 +705,38 @@ def test_published_best_of_n_goes_by_the_sum_that_a_class_gives() -> None:
     assert run(model="sums", model_params={}, **how).metrics == {"accuracy": 1.0}
     Sums.draws = iter([("a", None), ("b", {"sum_log_prob": -1.0}), ("c", None)])
     assert "logits that are None" in run(model="sums", model_params={}, **how).metrics["pipeline_error"]
+
+
+def test_a_decorated_function_is_evaluated_in_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hret, "_global_config", hret.HRETConfig(auto_save_results=False))
+
+    @hret.evaluate(dataset="rows", model="huggingface", language_penalize=False)
+    def checkpoint(input_text: str) -> str:
+        return str(int(input_text.split()[0]) + 1)
+
+    with hret.evaluation_context(run_name="epoch_3", dataset="rows", language_penalize=False) as context:
+        assert context.evaluate(checkpoint).metrics == checkpoint().metrics == {"accuracy": 1.0}
+
+
+def test_classes_are_where_the_documents_of_hret_import_them_from() -> None:
+    from evalwright.compat.hret.evaluation.log_prob import LogProbEvaluator
+    from evalwright.compat.hret.evaluation.math_eval import MathMatchEvaluator
+    from evalwright.compat.hret.evaluation.partial_match import PartialMatchEvaluator
+    from evalwright.compat.hret.evaluation.string_match import StringMatchEvaluator
+    from evalwright.compat.hret.scaling_methods.beam_search import BeamSearch
+    from evalwright.compat.hret.scaling_methods.best_of_n import BestOfN
+    from evalwright.compat.hret.scaling_methods.self_consistency import SelfConsistencyScalingMethod
+
+    evaluators = (LogProbEvaluator, MathMatchEvaluator, PartialMatchEvaluator, StringMatchEvaluator)
+    assert {cls.name for cls in evaluators} < evaluation.EVALUATION_REGISTRY.keys()
+    methods = {BeamSearch, BestOfN, SelfConsistencyScalingMethod}
+    assert methods <= set(scaling_methods.SCALING_REGISTRY.values())
+
+
+def test_a_litellm_model_takes_what_its_library_takes() -> None:
+    given: dict[str, Any] = {"provider": "openai", "model_name": "m", "api_key": "k", "temperature": 0.0}
+    model = load_model("litellm", **given, max_tokens=512, stop="끝", seed=3, frequency_penalty=0.5)
+    for published in (True, False):
+        sampling = model.native(published=published).sampling
+        assert (sampling.max_tokens, sampling.stop, sampling.seed) == (512, ("끝",), 3)
+    assert load_model("litellm", **given).native(published=False).sampling.max_tokens == 128

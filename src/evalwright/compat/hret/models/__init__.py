@@ -367,13 +367,21 @@ def _by_litellm(given: Given) -> Native:
             os.environ[variable.upper()] = str(given[variable])
     arguments = {
         "base_url": given["api_base"],
-        "extra": {"api_version": given["api_version"]} if given["api_version"] else None,
+        "extra": {name: given[name] for name in ("api_version", *_PENALTIES) if given[name]} or None,
         "max_attempts": int(given.get("retry_max", given.get("max_retries", 3))) + 1,
         "timeout": given["timeout"],
         **_key(given["api_key"]),
     }
     model = _opened(f"litellm/{name if name.startswith(f'{provider}/') else f'{provider}/{name}'}", arguments)
-    return Native(model, Sampling(given["max_new_tokens"], given["temperature"], given["top_p"]), chat=True)
+    # HRET passes what it does not know on to the library, where `max_tokens` takes the place of `max_new_tokens`.
+    sampling = Sampling(
+        given["max_tokens"] or given["max_new_tokens"],
+        given["temperature"],
+        given["top_p"],
+        _texts(given["stop"]),
+        given["seed"],
+    )
+    return Native(model, sampling, chat=True)
 
 
 def _key(secret: str | None) -> dict[str, str]:
