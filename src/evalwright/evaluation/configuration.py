@@ -57,12 +57,14 @@ class ModelSpec:
     """A model by name, with the arguments of its backend and the label that boards show.
 
     common: names of the arguments that it has from all models of a file; it may refuse those (`common_arguments`).
+    occurrence: which of several objects of that name it is, in an evaluation that was given objects; no part of a file.
     """
 
     model: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
     common: tuple[str, ...] = field(default=(), compare=False)
+    occurrence: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is secret is left out of it."""

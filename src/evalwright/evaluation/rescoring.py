@@ -73,7 +73,9 @@ def score_run(
         bound = _without_absent_judges(bound, keeping, roles or {})
     check_sandbox(sandbox, [scorer for rules in bound.values() for scorer in rules.scorers])
     objects = Objects()
-    specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
+    specs = _specs(
+        old, bound, {role: objects.model(model, role=True) for role, model in (roles or {}).items()}
+    )
     models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
     for model in models.values():
         model.check()
