@@ -61,7 +61,7 @@ class NameGuard:
             return
         rule = self.rules[endpoint]
         relation = rule.relation(name)
-        if relation not in ("unnamed", "same") and rule.check != "nothing":
+        if relation in ("alias", "other") and rule.check != "nothing":
             why = self._why_not(endpoint, rule, name, relation)
             if why:
                 known = len(self.refused) < _MAX_REMEMBERED
@@ -86,7 +86,7 @@ class NameGuard:
 
     def _is_foreign_name(self, name: str) -> bool:
         relations = {rule.relation(name) for rule in self.rules.values()}
-        if relations & {"same", "unnamed"}:
+        if relations & {"same", "accepted", "unnamed"}:
             return False
         rule = next(iter(self.rules.values()))
         if relations == {"other"} and all(rule.check == "asked" for rule in self.rules.values()):
@@ -118,7 +118,7 @@ class NameGuard:
             return ""
         if relation == "alias":
             began = any(source == endpoint for source, _ in seen)
-            others = [before for _, before in seen if rule.relation(before) != "same"]
+            others = [before for _, before in seen if not _is_itself(rule, before)]
             return f"the other replicas answer as {_quoted(others[0])}" if others and not began else ""
         others = [
             before for source, before in seen if source != endpoint and rule.relation(before) == "other"
@@ -140,9 +140,9 @@ class NameGuard:
         seen = self._seen(endpoint)
         if any(_is_one(name, before) for _, before in seen):
             return
-        others = [before for _, before in seen if rule.relation(before) != "same"]
+        others = [before for _, before in seen if not _is_itself(rule, before)]
         others += [before for before in self._stored if not _is_one(name, before)]
-        if relation == "same":
+        if relation in _ITSELF:
             others = [before for before in others if rule.relation(before) == "other"]
             if len(self.rules) > 1 and rule.check != "nothing" and not self._apart:
                 self._forget_others(rule)
@@ -185,6 +185,13 @@ class NameGuard:
         if response.counted:
             error.usage, error.cost = response.usage, response.cost
         return error
+
+
+_ITSELF = ("same", "accepted")
+
+
+def _is_itself(rule: NameRule, name: str) -> bool:
+    return rule.relation(name) in _ITSELF
 
 
 def _is_one(name: str, other: str) -> bool:

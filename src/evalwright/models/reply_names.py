@@ -5,6 +5,7 @@
 | nothing, or a word such as "default" | unnamed | nothing is known |
 | the name that was asked, but for case, folder or provider before it | same | it is the model |
 | that name with a date, a version, a quantisation or a file's ending | alias | what the name stands for at present |
+| a name that a person says is this model's (`answers_as`) | accepted | it is the model |
 | any other name | other | another model, unless a person says that it is this one |
 
 What follows from it is decided where requests are sent (`engine.name_guard`).
@@ -18,7 +19,7 @@ from typing import Literal
 
 from evalwright.core.errors import ConfigurationError
 
-Relation = Literal["unnamed", "same", "alias", "other"]
+Relation = Literal["unnamed", "same", "accepted", "alias", "other"]
 Check = Literal["asked", "first", "nothing"]
 ANY_NAME = "any"
 """As `answers_as`: whatever a reply names is accepted, as of a router that chooses among models."""
@@ -79,7 +80,7 @@ class NameRule:
         if closest in ("other", "alias") and any(
             relation(name, answered) in ("same", "alias") for name in self.accepted
         ):
-            return "same"
+            return "accepted"
         return closest
 
 
