@@ -261,7 +261,7 @@ def test_what_a_name_is_to_another(asked: str, answered: str, expected: str) -> 
 
 
 def test_a_placeholder_and_a_router_claim_nothing() -> None:
-    place = {"where": "http://host/v1", "resolves": False}
-    assert rule_for("model", **place).check == "first"
-    assert rule_for("openrouter/auto", **place).check == "nothing"
-    assert rule_for("gpt-4o", **place).check == "asked"
+    where = "http://host/v1"
+    assert rule_for("model", where, resolves=False).check == "first"
+    assert rule_for("openrouter/auto", where, resolves=False).check == "nothing"
+    assert rule_for("gpt-4o", where, resolves=False).check == "asked"
