@@ -217,6 +217,31 @@ def test_replicas_of_which_nothing_tells_the_right_one_answer_nothing(tmp_path: 
         assert differing.code == 0 and answered_models(tmp_path, "both").total() == 60
 
 
+def test_shards_add_up_what_replies_were_named(tmp_path: Path) -> None:
+    write_questions(tmp_path, 20)
+    with serving(edit=named("gpt-4o-2024-08-06")) as server:
+        for shard in ("1/2", "2/2"):
+            assert run(tmp_path, f"openai/{server.url}#gpt-4o", "--shard", shard).code == 0
+    merged = typed("runs", "merge", "r", folder=tmp_path, extra={"EVALWRIGHT_HOME": "home"})
+    assert merged.code == 0, merged.text
+    assert names_of(tmp_path) == [("gpt-4o-2024-08-06", "alias", 20, 0)]
+
+
+def test_a_judge_that_answers_as_another_model_judges_nothing(tmp_path: Path) -> None:
+    write_questions(tmp_path, 5)
+    task = tmp_path / "questions.yaml"
+    judged = "scorers: [judge-correct]"
+    task.write_text(
+        task.read_text(encoding="utf-8").replace("scorers: [exact-match]", judged), encoding="utf-8"
+    )
+    with serving() as right, serving(edit=named("evil-7b")) as wrong:
+        done = run(tmp_path, f"openai/{right.url}#good-7b", "--role", f"judge=openai/{wrong.url}#judge-70b")
+    assert done.code == 1, done.text
+    rows = record(tmp_path / "runs" / "r")["reply_names"]
+    assert rows["target"][0]["responses"] == 5
+    assert rows["judge"][0]["name"] == "evil-7b" and "responses" not in rows["judge"][0]
+
+
 def test_a_list_of_models_to_fall_back_to_is_a_router(tmp_path: Path) -> None:
     write_questions(tmp_path, 20)
     with serving(edit=named("openai/gpt-4o", "meta/llama-3", after=10), extra=("models",)) as server:
