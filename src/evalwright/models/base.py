@@ -68,6 +68,10 @@ class Model(ABC):
     def check(self) -> None:
         """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing that costs."""
 
+    def try_out(self) -> dict[str, Any]:
+        """What a short trial shows of how it would answer, for `models check`: plain JSON. Nothing is sent or downloaded."""
+        return {}
+
     def refuses(self, request: Request) -> str | None:
         """Why the request cannot be sent as it is, in a sentence that names the option and the model; None where it can."""
         images = images_of(request)
@@ -168,6 +172,10 @@ class Forwarding(RemoteModel):
     def name_rule(self) -> NameRule:
         """As the model."""
         return self._model.name_rule()
+
+    def try_out(self) -> dict[str, Any]:
+        """As the model."""
+        return self._model.try_out()
 
     def refuses(self, request: Request) -> str | None:
         """As the model."""
