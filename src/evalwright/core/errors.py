@@ -206,6 +206,13 @@ class EmptyReply(RequestError):
     retryable = True
 
 
+class WrongModel(RequestError):
+    """The reply names another model than the one that was asked."""
+
+    kind = "wrong model"
+    retryable = True
+
+
 class StillWriting(RequestError):
     """The model was sending its answer when the time for it was over."""
 

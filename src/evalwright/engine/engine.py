@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -38,6 +39,7 @@ from evalwright.engine.key import KeyMaker, canonical
 from evalwright.engine.ledger import Account
 from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.model_slots import ModelSlots
+from evalwright.engine.name_guard import name_rows
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.remote import RemoteSender, cancelled
 from evalwright.engine.rows import MINE, STORED, plain, row_of
@@ -68,6 +70,10 @@ class Lane:
         self.abilities = model.abilities
         self.fingerprint = plain(model.fingerprint)
         self.key = KeyMaker(model.fingerprint).key
+
+    def is_foreign(self, stored: Response) -> bool:
+        """Whether a stored response was given by another model under this one's name."""
+        return self.remote is not None and self.remote.names.is_foreign(stored)
 
 
 class Engine:
@@ -209,6 +215,9 @@ class Engine:
             self._in_flight[key] = []
             try:
                 stored = await self._stored(key, counts)
+                is_foreign = stored is not None and lane.is_foreign(stored)
+                if is_foreign:
+                    stored = None
                 if stored is not None:
                     counts.stored += 1
                     response = stored
@@ -217,7 +226,9 @@ class Engine:
                 else:
                     if reservation is not None:
                         reservation.refuse_if_spent()
-                    response = await self._obtain(lane, request, key, payload, counts, reservation)
+                    response = await self._obtain(
+                        lane, request, key, payload, counts, reservation, replaces=is_foreign
+                    )
             except BaseException as error:
                 self._end(key, error)
                 raise
@@ -253,10 +264,13 @@ class Engine:
         payload: bytes,
         counts: Counts,
         reservation: Reservation | None,
+        *,
+        replaces: bool = False,
     ) -> Response:
+        """Send the request, or wait for who does. replaces: what is stored is another model's, and this response takes its place."""
         outbox = self._outbox
         assert outbox is not None
-        claim = outbox.claim(key)
+        claim = _granted() if replaces else outbox.claim(key)
         elsewhere = False
         try:
             while (outcome := await claim) != MINE:
@@ -384,7 +398,7 @@ class Engine:
 class Door(Ask):
     """Sends requests to the models of some roles. `counts` are of exactly what went through this door."""
 
-    __slots__ = ("_engine", "_lanes", "_reservation", "counts")
+    __slots__ = ("_engine", "_lanes", "_names", "_reservation", "counts")
 
     def __init__(
         self,
@@ -392,13 +406,23 @@ class Door(Ask):
         lanes: Mapping[str, Lane],
         counts: Counts,
         reservation: Reservation | None = None,
+        names: dict[str, Counter[tuple[str, str]]] | None = None,
     ) -> None:
         self.counts = counts
+        self._names = {} if names is None else names
+        """By role: responses by replica and by the name that they give."""
         self._engine, self._lanes, self._reservation = engine, lanes, reservation
 
     async def __call__(self, role: str, request: Request) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
-        return await self._engine.ask(self._lane(role), request, self.counts, self._reservation)
+        lane = self._lane(role)
+        response = await self._engine.ask(lane, request, self.counts, self._reservation)
+        if lane.remote is not None:
+            names = self._names.get(role)
+            if names is None:
+                names = self._names[role] = Counter()
+            names[response.replica, response.model] += 1
+        return response
 
     def abilities(self, role: str) -> frozenset[Ability]:
         """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
@@ -419,9 +443,21 @@ class Door(Ask):
                 return lane.model.name, time.monotonic() - since
         return None
 
+    def reply_names(self) -> dict[str, list[dict[str, object]]]:
+        """For the record, by role: which names the responses of a remote model gave, and how many each."""
+        rows: dict[str, list[dict[str, object]]] = {}
+        for role, lane in self._lanes.items():
+            if lane.remote is None:
+                continue
+            guard = lane.remote.names
+            names = name_rows(self._names.get(role, {}), guard.refused, guard.rules)
+            if names:
+                rows[role] = names
+        return rows
+
     def paid_by(self, reservation: Reservation) -> Ask:
         """This door, with a reservation that pays for what is sent."""
-        return Door(self._engine, self._lanes, self.counts, reservation)
+        return Door(self._engine, self._lanes, self.counts, reservation, self._names)
 
     def _lane(self, role: str) -> Lane:
         lane = self._lanes.get(role)
@@ -433,6 +469,13 @@ class Door(Ask):
                 f"No model is given for the role '{role}'.{hint} Roles of this run: {known}."
             )
         return lane
+
+
+def _granted() -> asyncio.Future[str]:
+    """A claim that nobody else can have: a stored row is not claimed."""
+    claim: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    claim.set_result(MINE)
+    return claim
 
 
 class _Abandoned(Exception):

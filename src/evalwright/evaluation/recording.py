@@ -168,6 +168,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label},
         "roles": {role: model.describe() for role, model in plan.roles.items()},
+        **({"reply_names": names} if (names := session.door.reply_names()) else {}),
         "configuration": plan.configuration,
         "environment": environment(),
         "hardware": session.hardware.record(

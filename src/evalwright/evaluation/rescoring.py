@@ -267,7 +267,13 @@ async def _score(
                 configuration=_configuration(old, specs),
                 environment=environment(),
                 usage={**door.counts.as_dict(), "answers": old.data["usage"].get("answers", {})},
+                **({"reply_names": names} if (names := _reply_names(old, door)) else {}),
             )
+
+
+def _reply_names(old: Run, door: Door) -> dict[str, Any]:
+    """By role, the names that replies gave: of the roles that were asked now, in this run; of the rest, as recorded."""
+    return {**old.data.get("reply_names", {}), **door.reply_names()}
 
 
 def _relabelled(task: Mapping[str, Any], scoring: str) -> Mapping[str, Any]:

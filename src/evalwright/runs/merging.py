@@ -287,6 +287,7 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
                 "seconds": round(sum(run.data["seconds"] for run in shards), 3),
                 "configuration": {**configuration, "name": folder.name},
                 "usage": {**_sum(spent), "answers": answers.as_dict()},
+                **({"reply_names": names} if (names := _reply_names(shards)) else {}),
                 "tasks": tasks,
                 **({"groups": groups} if groups else {}),
                 **({"stopping": stopping} if stopping else {}),
@@ -356,6 +357,24 @@ def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: data[key] for key in ("started", "seconds", "hardware") if key in data}
     other = {} if data["environment"] == environment else {"environment": data["environment"]}
     return {"run": run.id, "samples_sha256": run.samples_sha256, **kept, **other}
+
+
+def _reply_names(shards: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
+    """The names that replies gave, with the numbers of all shards added."""
+    totals: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for shard in shards:
+        for role, rows in shard.data.get("reply_names", {}).items():
+            by_name = totals.setdefault(role, {})
+            for row in rows:
+                total = by_name.setdefault(
+                    (row.get("replica", ""), row["name"]), {**row, **dict.fromkeys(_COUNTED & row.keys(), 0)}
+                )
+                for what in _COUNTED & row.keys():
+                    total[what] = total.get(what, 0) + row[what]
+    return {role: list(by_name.values()) for role, by_name in totals.items()}
+
+
+_COUNTED = {"responses", "refused"}
 
 
 def _sum(values: Sequence[Any]) -> Any:

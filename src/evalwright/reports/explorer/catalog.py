@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright._version import __version__
 from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.metrics.registry import BOUNDED
-from evalwright.reports.documents.run import usage_facts
+from evalwright.reports.documents.run import reply_name_facts, usage_facts
 from evalwright.reports.endings import stopping_sentences
 from evalwright.reports.explorer.parts import MALFORMED, Samples, array_part
 from evalwright.reports.explorer.plots import estimate_json, interval_json, label_sets_of, number_json
@@ -149,6 +149,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Model", run.model),
         ("Fingerprint", str(data["model"].get("fingerprint", ""))),
         *((f"Role {role}", str(model.get("name", ""))) for role, model in data.get("roles", {}).items()),
+        *reply_name_facts(data),
         *((key.capitalize(), str(configuration[key])) for key in ("seed", "limit", "where", "format") if configuration.get(key) is not None),
         ("Evalwright", str(data.get("evalwright", ""))),
         *usage_facts(data["usage"]),
