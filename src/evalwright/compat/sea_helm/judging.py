@@ -205,7 +205,6 @@ class Judged(Scoring):
             if not published:
                 where = f"The row of the sample '{sample.id}' cannot be judged"
                 raise ScoringError(f"{where}: {said}.") from None
-            self._raised = said
             raise SeaHelmRaised(said) from None
         return replace(score, parts={self.task.metric: score.value, **score.parts})
 

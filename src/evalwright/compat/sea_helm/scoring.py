@@ -123,10 +123,20 @@ def slices_of(task: SeaTask) -> tuple[str, ...]:
 class SeaHelmRaised(RequestFailed):
     """SEA-HELM's own code raises here, and then scores the whole task 0. why: what it raises."""
 
+    kind = "published failure"
+    _BEFORE = "SEA-HELM's code raises "
+    _BEHIND = ". The published number is 0."
+
     def __init__(self, why: str) -> None:
-        said = f"SEA-HELM's code raises {why}. The published number is 0."
-        super().__init__(Failure("published failure", "scorer", said))
+        super().__init__(Failure(self.kind, "scorer", f"{self._BEFORE}{why}{self._BEHIND}"))
         self.why = why
+
+    @classmethod
+    def why_in(cls, reason: str) -> str:
+        """What is raised by a reason of a column ("kind: message"); "" where it is another failure."""
+        kind, _, message = reason.partition(": ")
+        is_raised = kind == cls.kind and message.startswith(cls._BEFORE)
+        return message.removeprefix(cls._BEFORE).removesuffix(cls._BEHIND) if is_raised else ""
 
 
 def normalised(score: float, least: float, greatest: float) -> float:
@@ -144,6 +154,7 @@ class Scoring:
 
     A family says how a row is scored in either way, and what its metrics are beyond the table.
     published: a row's score as SEA-HELM has it, of the response as it reads it; raises SeaHelmRaised. corrected: a sample's score.
+    Nothing that it learns of one answer is kept in it: one task is asked of several models, and what a number needs stands in the scores.
     asks: a sample's score in either way is made by `judge`, as other models make it, or it takes long.
     """
 
@@ -168,8 +179,6 @@ class Scoring:
             for key in entry.get("by", ())
         }
         self.options: dict[str, Any] = {"scoring": "published" if task.published else "corrected"}
-        self._raised = ""
-        self._last: tuple[Any, Numbers] | None = None
         self.prepare()
 
     @staticmethod
@@ -220,11 +229,7 @@ class Scoring:
             if isinstance(found, Score):
                 return replace(found, parts={self.task.metric: found.value, **found.parts})
             return found
-        try:
-            return self.published(self.row_of(sample), self.text(answer))
-        except SeaHelmRaised as error:
-            self._raised = error.why
-            raise
+        return self.published(self.row_of(sample), self.text(answer))
 
     def text(self, answer: Answer) -> str:
         """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
@@ -271,13 +276,19 @@ class Scoring:
             return as_published(0.0 if zero else math.nan, 0, n + lost, said)
 
     def _found(self, column: Column) -> Numbers:
-        if self._raised or not len(column.values):
-            raise SeaHelmRaised(self._raised or "an error, or no answer came: see the failures")
-        if self._last is None or self._last[0] is not column:
+        raised = self.raised(column)
+        if raised or not len(column.values):
+            raise SeaHelmRaised(raised or "an error, or no answer came: see the failures")
+        if self not in column.memory:
             runs = [self._numbers(one) for one in _draws(column)]
             shared = [name for name in runs[0] if all(name in run for run in runs)]
-            self._last = column, {name: mean([float(run[name]) for run in runs]) for name in shared}
-        return self._last[1]
+            column.memory[self] = {name: mean([float(run[name]) for run in runs]) for name in shared}
+        found: Numbers = column.memory[self]
+        return found
+
+    def raised(self, column: Column) -> str:
+        """What SEA-HELM's code raises on one of the rows, which ends the task there; "" where it raises on none."""
+        return next((why for why in map(SeaHelmRaised.why_in, column.failures) if why), "")
 
     def _numbers(self, column: Column) -> Numbers:
         found = {name: factor * mean(self.each(column, of)) for name, (factor, of) in self.means.items()}
@@ -315,5 +326,6 @@ def _draws(column: Column) -> list[Column]:
         there = values == values
         if there.any():
             parts = {name: own[there, draw] for name, own in column.part_draws.items()}
-            found.append(replace(column, values=values[there], parts=parts, draws=None))
+            items = [own[draw] for own, kept in zip(column.item_draws, there, strict=False) if kept]
+            found.append(replace(column, values=values[there], parts=parts, items=items, draws=None))
     return found
