@@ -27,6 +27,7 @@ from statistics import variance
 from typing import TYPE_CHECKING, Any
 
 from evalwright import bounded
+from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Ability
@@ -100,11 +101,12 @@ METRICS: Mapping[Class, Mapping[str, Any]] = {
 def scoring_of(task: SeaTask, rows: Rows) -> Made:
     """The scorers and metrics of a task, the metric that it stands for first. rows: all of the task.
 
-    A sample has its row as metadata "row". Raises UsageError for a metric class that is not known and not trusted, or cannot be had.
+    A sample has its row as metadata "row". Raises NotScoredHere for a metric class that is known and not here, UsageError for one that is not
+    known and not trusted, or cannot be had.
     """
     entry = METRICS.get(task.scored_by, {"family": "texts:Foreign"})
     if "refused" in entry:
-        raise UsageError(f"The task '{task.name}' {entry['refused']}")
+        raise NotScoredHere(f"The task '{task.name}' {entry['refused']}")
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
     try:
         return family(task, rows, entry).made()
@@ -113,6 +115,31 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
         raise TaskError(
             f"The task '{task.name}' ({task.language}), or a row of it, is not what {task.scored_by[1]} scores: {why}."
         ) from None
+
+
+class NotScoredHere(UsageError):
+    """A task whose metric is not here."""
+
+
+def scoring_without_data(task: SeaTask) -> Made:
+    """The scorer and the metric of a task that is not asked: those of its other kind of run, so that it uses the same models.
+
+    Its number is missing; as published it is 0, as that of every task that SEA-HELM's code fails on.
+    """
+    scorer = Scorer(SCORER, DIALECT, {"scoring": "published" if task.published else "corrected"}, not_scored)
+    metrics = [MetricSpec(task.metric, "mean", SCORER)]
+    with suppress(UsageError):
+        (own,), published = scoring_of(task, ())
+        scorer = replace(scorer, options=own.options, roles=own.roles, able=own.able)
+        metrics = published if task.published else metrics
+    if task.published and metrics[0].function is None:
+        metrics = published_metrics([task.metric], failed_as_published)
+    return [scorer], metrics
+
+
+def failed_as_published(name: str, column: Column) -> Estimate:
+    """The published 0 of a task that cannot be scored."""
+    return as_published(0.0, 0, len(column.values) + column.n_missing, "failed, published as 0")
 
 
 def slices_of(task: SeaTask) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, cause_of
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, OutOfReach, cause_of
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.rows import Row, as_json
@@ -65,7 +65,7 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
         if not isinstance(kept, str):
             kept = hf_hub_download(repository, name, repo_type="dataset", revision=revision)
     except Exception as error:
-        raise DatasetError(
+        raise OutOfReach(
             f"The file '{name[:200]}' of the dataset '{repository}' cannot be fetched: {cause_of(error)}."
         ) from None
     return Path(kept)
@@ -91,7 +91,7 @@ def first_fetched(repository: str) -> str:
         try:
             known[repository] = str(HfApi().dataset_info(repository).sha)
         except Exception as error:
-            raise DatasetError(
+            raise OutOfReach(
                 f"The revision of the dataset '{repository}' cannot be found: {cause_of(error)}. Where the hub can be reached, the first fetch is "
                 "kept for later; without it, name tasks whose data are here."
             ) from None
@@ -162,7 +162,7 @@ def _hub_rows(repository: str, revision: str, config: str | None, split: str) ->
                 image = datasets.Image(decode=False)
                 data = data.cast_column(name, type(feature)(image) if many else image)
     except Exception as error:
-        raise DatasetError(
+        raise OutOfReach(
             f"The dataset '{repository}' (configuration {config or 'default'}, split {split}, revision {revision}) "
             f"cannot be loaded: {cause_of(error)}."
         ) from None
