@@ -25,6 +25,7 @@ from evalwright.compat.sea_helm.config import (
     tree_of,
 )
 from evalwright.compat.sea_helm.naming import Chosen, Options, chosen, expanded, options_of, skipped_by
+from evalwright.compat.sea_helm.phases import generate_in_two, score_in_two
 from evalwright.compat.sea_helm.rows import (
     ROLES,
     hub_file,
@@ -33,7 +34,13 @@ from evalwright.compat.sea_helm.rows import (
     loader_of,
     unset,
 )
-from evalwright.compat.sea_helm.scoring import METRICS, NotScoredHere, scoring_of, scoring_without_data, slices_of
+from evalwright.compat.sea_helm.scoring import (
+    METRICS,
+    NotScoredHere,
+    scoring_of,
+    scoring_without_data,
+    slices_of,
+)
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
@@ -295,8 +302,8 @@ def cluster_of(task: SeaTask, row: Row) -> str:
 class Turns:
     """Asks all turns of a row, each with the replies before it; the last reply is the answer.
 
-    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored behind the tag. failure: why
-    nothing is asked.
+    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored behind the tag: published by the two
+    requests of `phases`, corrected with a tag in any case. failure: why nothing is asked.
     """
 
     def __init__(
@@ -346,8 +353,11 @@ class Turns:
         setup = Setup(lambda _: prompt, sampling, delimiter=task.separator if twin else "")
         if not (task.base or twin) or not tag.strip():
             return await SingleDraw(setup.render, sampling)(sample, ask, draw)
-        then = "likelihood" if twin else "generate"
-        limit = "answer" if twin and not task.published else "keep"
+        if task.published and twin:
+            return await score_in_two(prompt, tag, task.separator, sampling, sample, ask, draw)
+        if task.published:
+            return await generate_in_two(prompt, tag, sampling, ask, draw)
+        then, limit = ("likelihood", "answer") if twin else ("generate", "keep")
         phases = ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, then=then, at_limit=limit)
         return await phases(sample, ask, draw)
 

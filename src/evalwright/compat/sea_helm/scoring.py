@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright import bounded
 from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask
+from evalwright.compat.sea_helm.phases import written_in_two
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
@@ -260,10 +261,11 @@ class Scoring:
 
     def text(self, answer: Answer) -> str:
         """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
-        first, *more = [response.text for response in answer.responses] or [answer.text]
-        if not self.task.base or not more:
-            return first
-        return "".join([first.removesuffix(self.task.answer_tag), self.task.answer_tag, *more])
+        if not answer.responses:
+            return answer.text
+        if not self.task.base:
+            return answer.responses[0].text
+        return written_in_two(answer.responses, self.task.answer_tag)
 
     def said(self, answer: Answer) -> str:
         """What a response gives as its answer; of two phases the second begins behind the tag."""

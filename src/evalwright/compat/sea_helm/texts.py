@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalwright import bounded
 from evalwright.compat.sea_helm import foreign
@@ -302,7 +302,9 @@ class Foreign(Scoring):
 
     def raised(self, column: Column) -> str:
         """The first failure of a scorer: the class raises on a row, and so it does over all of them."""
-        return next((reason.removeprefix(_FAILED) for reason in column.failures if reason.startswith(_FAILED)), "")
+        return next(
+            (reason.removeprefix(_FAILED) for reason in column.failures if reason.startswith(_FAILED)), ""
+        )
 
     def more(self, column: Column) -> dict[str, float]:
         try:
