@@ -469,7 +469,16 @@ def test_an_effort_that_a_judge_does_not_take_is_left_out_and_said_once(
 
 def test_two_words_for_how_long_a_judge_thinks_are_an_error(tmp_path: Path) -> None:
     with_effort(tmp_path)
-    command = ["run", "sea-helm:criteria", "--task-root", ".", "--model", "scripted/hash", "--judge", "vllm/j"]
+    command = [
+        "run",
+        "sea-helm:criteria",
+        "--task-root",
+        ".",
+        "--model",
+        "scripted/hash",
+        "--judge",
+        "vllm/j",
+    ]
     both = evalwright(
         *command, "-R", "judge.reasoning_effort=low", "-R", "judge.thinking=high", folder=tmp_path
     )

@@ -109,7 +109,10 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
 def tell_left_out(task: str, argument: str, why: str) -> None:
     """Say once that a judge is asked without an argument that the task's file proposes."""
     log.warning(
-        "The judge of the task '%s' is asked without %s, which the task's file proposes: %s", task, argument, why
+        "The judge of the task '%s' is asked without %s, which the task's file proposes: %s",
+        task,
+        argument,
+        why,
     )
 
 
