@@ -79,7 +79,11 @@ def test_by_itself_it_is_an_error_and_so_is_a_broken_file_of_several(
     (files / "broken.yaml").write_text("task: broken\ndataset: nowhere.jsonl\nscorers: [exact-match]\n")
     assert main([*RUN, "here.yaml", "broken.yaml"]) == 2
     with pytest.raises(OutOfReach):
-        evaluate(str(files / "far.yaml"), ScriptedModel("x"), roles={"judge": ScriptedModel("y", name="scripted/j")})
+        evaluate(
+            str(files / "far.yaml"),
+            ScriptedModel("x"),
+            roles={"judge": ScriptedModel("y", name="scripted/j")},
+        )
     assert issubclass(OutOfReach, DatasetError) and issubclass(OutOfReach, UsageError)
 
 

@@ -85,9 +85,7 @@ def test_what_is_scored_behind_the_tag_begins_with_the_tasks_own_delimiter(delim
         )
         _, said = asked(
             made,
-            lambda role, request: (
-                "" if isinstance(request, Generate) else Response(log_likelihood=-1.0)
-            ),
+            lambda role, request: "" if isinstance(request, Generate) else Response(log_likelihood=-1.0),
             sample=sample,
         )
         scored = [request for _, request in said if isinstance(request, LogLikelihood)]

@@ -144,16 +144,16 @@ def sent_by(server: OpenAIServer, task: Task, index: int, model: Any) -> list[di
     before = len(log)
 
     async def ask(role: str, request: Request) -> Response:
-        return await model.answer(request)
+        response: Response = await model.answer(request)
+        return response
 
     asyncio.run(_closing(task.strategy(task.samples[index], ask, 0), model))
     return [entry["body"] for entry in log[before:]]
 
 
-async def _closing(answer: Any, model: Any) -> Answer:
+async def _closing(answer: Any, model: Any) -> Any:
     try:
-        found: Answer = await answer
-        return found
+        return await answer
     finally:
         await model.close()
 

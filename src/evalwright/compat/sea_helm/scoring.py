@@ -128,7 +128,7 @@ def scoring_without_data(task: SeaTask) -> Made:
     Its number is missing; as published it is 0, as that of every task that SEA-HELM's code fails on.
     """
     scorer = Scorer(SCORER, DIALECT, {"scoring": "published" if task.published else "corrected"}, not_scored)
-    metrics = [MetricSpec(task.metric, "mean", SCORER)]
+    metrics = [MetricSpec(task.metric, "accuracy", SCORER)]
     with suppress(UsageError):
         (own,), published = scoring_of(task, ())
         scorer = replace(scorer, options=own.options, roles=own.roles, able=own.able)

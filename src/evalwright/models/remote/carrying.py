@@ -55,9 +55,7 @@ def not_without_temperature(request: Generate) -> str | None:
     return next((name for name in _WITH_TEMPERATURE if name in request.options()), None)
 
 
-def one_level(
-    thinking: str | int | bool | None, reasoning_effort: str | None
-) -> str | int | bool | None:
+def one_level(thinking: str | int | bool | None, reasoning_effort: str | None) -> str | int | bool | None:
     """The level that a person's arguments name. Raises ConfigurationError where they are two."""
     if thinking is not None and reasoning_effort is not None:
         raise ConfigurationError("thinking and reasoning_effort name the same level: leave one out.")
