@@ -1,10 +1,11 @@
 # Two commands are all that a newcomer needs: `make quickstart` and `make test`. Both make their own environment.
 PYTHON ?= python3
 VENV := .venv
+NEWEST := .venv-newest
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 
-.PHONY: quickstart test wheel lint types format explorer site demo-models clean help
+.PHONY: quickstart test newest wheel lint types format explorer site demo-models clean help
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,6 +19,14 @@ quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, wri
 
 test: $(VENV)/dev  ## Run all tests
 	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python -m pytest -n auto --dist loadfile
+
+# A warning of a release that came out today fails nothing; a test that it breaks does.
+newest:  ## The quickstart and the tests of local and remote models, with the newest release of everything
+	$(PYTHON) -m venv --clear $(NEWEST)
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
+	$(NEWEST)/bin/evalwright run factual-choice --model demo/small --model demo/large --name newest --replace
+	$(NEWEST)/bin/evalwright compare newest-demo-large newest-demo-small
+	$(NEWEST)/bin/python -m pytest -n auto --dist loadfile -W default tests/models/local tests/models/remote
 
 wheel: $(VENV)/bin/python  ## Build the wheel, check it, and use it in an environment of its own
 	$(BIN)/python scripts/check_wheel.py
@@ -44,7 +53,7 @@ demo-models: $(VENV)/dev  ## Train the embedded models again (under 30 minutes o
 	$(BIN)/python -m scripts.demo_models.train
 
 clean:  ## Remove what these commands made
-	rm -rf $(VENV) runs .evalwright .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) runs .evalwright .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -121,14 +121,65 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
         ]
     )  # fmt: skip
     assert "--config suite.yaml --trust-file suite.yaml" in (folder / "w.yml").read_text()
-    assert (
-        done.err
-        == "Written: w.yml\nAdd these secrets to the repository: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN.\n"
-    )
+    said = done.err.splitlines()
+    assert said[0] == "Written: w.yml"
+    assert said[-1] == "Add these secrets to the repository: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN."
     steps = yaml.safe_load((folder / "w.yml").read_text())["jobs"]["leaderboard"]["steps"]
     assert [list(step["env"]) for step in steps if "env" in step] == [
         ["OPENAI_API_KEY", "OTHER_KEY", "HF_TOKEN"]
     ]
+
+
+def test_a_workflow_has_what_its_suite_needs(folder: Path) -> None:
+    """Keys of providers in plug-ins, of judges and of replicas; every file of the repository that the run reads."""
+    (folder / "mine.toml").write_text('[mine]\nbase_url = "https://example.org/v1"\nkey = ["MINE_API_KEY"]\n')
+    (folder / "more.py").write_text("")
+    (folder / "gone.txt").write_text("3\n")
+    (folder / "prompts").mkdir()
+    (folder / "prompts" / "short.txt").write_text("{{ article }}")
+    (folder / "articles.parquet").write_bytes(b"")
+    (folder / "base.yaml").write_text("scorers: [{name: answered, use: outcome}]\n")
+    (folder / "own.yaml").write_text(
+        "include: base.yaml\ntask: own\nversion: '1'\ndataset: {hub: some/set}\n"
+    )
+    (folder / "suite.yaml").write_text(
+        "tasks: [summary-faithfulness, own.yaml]\nplugins: mine.toml\ngive_up: [gone.txt, 7]\n"
+        "overrides: {prompt.file: prompts/short.txt}\n"
+        "models:\n  - mine/x\n  - cloudflare/y\n"
+        "  - {model: vllm/z, arguments: {replicas: [{base_url: 'http://127.0.0.1:1/v1', api_key_env: SPARE_KEY}]}}\n"
+        "roles: {judge: vectara/hhem_v2.3}\nsuites:\n  live: {}\n  other: {overrides: {dataset.path: articles.parquet}}\n"
+    )
+    options = (
+        "--config",
+        "suite.yaml",
+        "--trust-file",
+        "suite.yaml",
+        "--plugin",
+        "more.py",
+        "--into",
+        "R.md",
+    )
+    done = typed("leaderboard", "--workflow", "w.yml", "--suite", "live", *options)
+    assert done.code == 0, done.text
+    flow = yaml.safe_load((folder / "w.yml").read_text())
+    (job,) = flow["jobs"].values()
+    (keys,) = [step["env"] for step in job["steps"] if "env" in step]
+    assert set(keys) == {
+        "MINE_API_KEY", "CLOUDFLARE_API_KEY", "CLOUDFLARE_ACCOUNT_ID", "SPARE_KEY", "VECTARA_API_KEY",
+    }  # fmt: skip
+    assert set(flow[True]["push"]["paths"]) == {
+        "suite.yaml", "mine.toml", "more.py", "gone.txt", "prompts/short.txt", "own.yaml", "base.yaml",
+    }  # fmt: skip
+    runs = {step.get("name"): step.get("run", "") for step in job["steps"]}
+    assert "--suite live --trust-file suite.yaml --plugin more.py --home" in runs["Run"]
+    assert "evalwright[hub]" in runs["Install"]
+
+    done = typed(
+        "leaderboard", "--workflow", "w.yml", "--suite", "other", *options, "--install", "evalwright[hub]<2"
+    )
+    assert done.code == 0, done.text
+    assert "articles.parquet" in (folder / "w.yml").read_text()
+    assert "python -m pip install 'evalwright[hub]<2'" in (folder / "w.yml").read_text()
 
 
 def _git(folder: Path, *arguments: str) -> str:

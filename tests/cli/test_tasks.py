@@ -73,6 +73,32 @@ def test_preview_of_every_mode(mode: str) -> None:
     assert len(row["requests"]) == (2 if mode in ("likelihood", "letter") else 1)
 
 
+def test_preview_shows_settings_as_a_task_file_has_them() -> None:
+    Path("set.yaml").write_text(
+        "task: set\ndataset: {rows: [{input: Which?, target: x}]}\n"
+        'answer: {mode: generate, stop: ["\\n\\n", "가"], temperature: 1}\n'
+    )
+    generated = typed("tasks", "preview", "set.yaml").out
+    assert '[stop] ["\\n\\n", "가"]' in generated
+    assert "[temperature] 1.0" in generated
+    assert "'" not in generated
+    Path("ll.yaml").write_text(
+        "task: ll\ndataset: {rows: [{input: Which?, target: x}]}\n"
+        "sample: {choices: [x, y]}\nanswer: {mode: letter}\n"
+    )
+    assert '[continuation] " A"' in typed("tasks", "preview", "ll.yaml").out
+
+
+def test_preview_of_a_pair_that_is_classified() -> None:
+    Path("pair.yaml").write_text(
+        'task: pair\ndataset: {rows: [{input: A claim., target: "yes"}]}\n'
+        'sample: {choices: ["yes", "no"], passages: [A passage.]}\nanswer: {mode: classify}\n'
+    )
+    done = typed("tasks", "preview", "pair.yaml")
+    assert done.code == 0, done.err
+    assert "[classify: premise]\nA passage.\n[classify: hypothesis]\nA claim.\n" in done.out
+
+
 def test_check() -> None:
     done = typed("tasks", "check", "factual-closed-book", "questions.yaml")
     assert done.code == 0, done.out

@@ -53,7 +53,7 @@ def test_formats_are_told_by_their_bytes(kind: str, how: dict[str, object], medi
 
     data = encoded(kind, (301, 202), **how)
     assert Image.read(data, "a").media_type == media_type
-    assert images._header(data) == (media_type, 301, 202)
+    assert images.size_of(data) == (media_type, 301, 202)
 
 
 @pytest.mark.parametrize(

@@ -312,3 +312,86 @@ def test_addresses_are_fetched_once_where_the_person_allows_it(
         ["run", "factual-closed-book", "--model", "scripted/constant", "--limit", "2", "--image-urls"]
     )
     assert code == 2 and "--image-urls has no effect" in said
+
+
+# --- a column of images, and what is kept of them ---------------------------------------------------------------------
+
+
+def questions(folder: Path, cells: list[str], column: str = "image") -> Path:
+    written(folder)
+    rows = [
+        f"{colour},{cell},What colour is it?,{colour}" for colour, cell in zip(COLOURS, cells, strict=True)
+    ]
+    (folder / "questions.csv").write_text("\n".join([f"id,{column},question,expected", *rows]) + "\n")
+    return folder / "questions.csv"
+
+
+@pytest.mark.parametrize("column", ["image", "Image", "images", "image_path", "picture"])
+def test_a_column_of_images_is_sent(server: OpenAIServer, tmp_path: Path, column: str) -> None:
+    """The paths are beside the file, not in the working folder."""
+    file = questions(tmp_path / "elsewhere", [f"pictures/{colour}.png" for colour in COLOURS], column)
+    command = [
+        "run",
+        str(file),
+        "--model",
+        f"openai/{server.root}/v1#m",
+        "-M",
+        "api_key_env=TEST_KEY",
+        "--name",
+        "a",
+    ]
+    code, said = typed(command)
+    assert code == 0 and f"images = {column}" in said
+    assert server.log is not None
+    sent = sorted(json.dumps(entry["body"]) for entry in server.log)
+    for colour in COLOURS:
+        assert sum(base64.b64encode(picture(colour)).decode() in body for body in sent) == 1
+
+
+def test_a_column_that_only_looks_like_images_is_told_of(server: OpenAIServer, tmp_path: Path) -> None:
+    file = questions(tmp_path / "data", ["a red square", "a green one", "a blue one"])
+    model = ["--model", f"openai/{server.root}/v1#m", "-M", "api_key_env=TEST_KEY"]
+    code, said = typed(["run", str(file), *model, "--name", "a"])
+    assert (
+        code == 0 and "The column 'image' is not sent as images" in said and "--column images=image" in said
+    )
+    assert records("a")[0]["metadata"]["image"] in ("a red square", "a green one", "a blue one")
+    code, said = typed(["run", str(file), *model, "--name", "b", "--column", "images=image"])
+    assert code == 2 and "'a red square' cannot be read" in said
+
+
+def test_pictures_are_kept_and_shared_only_when_asked(server: OpenAIServer, tmp_path: Path) -> None:
+    task = written(tmp_path / "task")
+    model = ["--model", f"openai/{server.root}/v1#m", "-M", "api_key_env=TEST_KEY"]
+    assert typed(["run", str(task), *model, "--name", "a"])[0] == 0
+    assert json.loads(Path("runs/a/run.json").read_text())["images"]["kept"] == 3
+    shown = [
+        Path(f"runs/a/images/{json.loads(line)['file']}")
+        for line in Path("runs/a/images/index.jsonl").read_text().splitlines()
+    ]
+    data = [base64.b64encode(file.read_bytes()) for file in shown]
+    for arguments, expected in (([], 0), (["--images"], 3)):
+        assert typed(["view", "a", "--html", "page.html", *arguments])[0] == 0
+        page = Path("page.html").read_bytes()
+        assert sum(one in page for one in data) == expected
+        assert typed(["export", "site", "a", "--out", "site", *arguments])[0] == 0
+        assert len(list(Path("site").rglob("image/0/*.bin"))) == expected
+    code, said = typed(["view", "a", "--images"])
+    assert code == 2 and "--html" in said
+    # Scores made again and shards put together keep them.
+    assert typed(["score", "a", "--name", "again"])[0] == 0
+    assert json.loads(Path("runs/again/run.json").read_text())["images"]["kept"] == 3
+    for shard in ("1/2", "2/2"):
+        assert typed(["run", str(task), *model, "--name", "parts", "--shard", shard])[0] == 0
+    code, said = typed(["runs", "merge", *map(str, sorted(Path("runs").glob("parts*"))), "--name", "whole"])
+    assert code == 0, said
+    assert json.loads(Path("runs/whole/run.json").read_text())["images"]["kept"] == 3
+
+
+def test_no_images_keeps_none(server: OpenAIServer, tmp_path: Path) -> None:
+    task = written(tmp_path / "task")
+    model = ["--model", f"openai/{server.root}/v1#m", "-M", "api_key_env=TEST_KEY"]
+    assert typed(["run", str(task), *model, "--name", "a", "--no-images"])[0] == 0
+    assert not Path("runs/a/images").exists()
+    left_out = json.loads(Path("runs/a/run.json").read_text())["images"]["left_out"]
+    assert left_out == {"store_images is false": 3}

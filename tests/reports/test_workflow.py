@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import yaml
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
-from evalwright.reports.workflow import Publication, workflow
+from evalwright.reports.workflow import Publication, requirement_here, workflow
 
 
 def _parsed(made: Publication) -> dict[Any, Any]:
@@ -92,3 +94,42 @@ def test_a_suite_of_the_file_is_run() -> None:
     assert "evalwright run --config s.yaml --suite 'my live' --home" in command
     with pytest.raises(ConfigurationError, match="cannot contain"):
         workflow(Publication("s.yaml", (), ("R.md",), suite="${{ x }}"))
+
+
+@pytest.mark.parametrize(
+    ("origin", "requirement"),
+    [
+        (None, f"evalwright[hf,plot]=={__version__}"),
+        (
+            {"url": "https://git.example.org/evalwright", "vcs_info": {"vcs": "git", "commit_id": "abc123"}},
+            "evalwright[hf,plot] @ git+https://git.example.org/evalwright@abc123",
+        ),
+        # An address with a login is nobody else's business.
+        (
+            {"url": "https://me:secret@git.example.org/x", "vcs_info": {"vcs": "git", "commit_id": "abc123"}},
+            "evalwright[hf,plot] @ git+https://github.com/evalwright/evalwright",
+        ),
+        (
+            {"url": "file:///nowhere/evalwright", "dir_info": {"editable": True}},
+            "evalwright[hf,plot] @ git+https://github.com/evalwright/evalwright",
+        ),
+        ({"url": "file://HERE/vendor/evalwright", "dir_info": {}}, "./vendor/evalwright[hf,plot]"),
+        ({"url": "file://HERE", "dir_info": {"editable": True}}, ".[hf,plot]"),
+    ],
+)
+def test_what_is_installed_is_what_there_is(
+    origin: dict[str, Any] | None, requirement: str, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_folder / "vendor" / "evalwright").mkdir(parents=True)
+    place = own_folder / "site" / "evalwright-0.dist-info"
+    place.mkdir(parents=True)
+    (place / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: evalwright\nVersion: 0\n"
+        "Project-URL: Source, https://github.com/evalwright/evalwright\n"
+    )
+    if origin is not None:
+        (place / "direct_url.json").write_text(json.dumps(origin).replace("HERE", str(own_folder)))
+    monkeypatch.syspath_prepend(str(own_folder / "site"))
+    found = requirement_here(["plot", "hf", "hf"])
+    assert found.text == requirement
+    assert bool(found.note) == ("github.com" in requirement)

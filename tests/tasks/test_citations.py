@@ -23,6 +23,7 @@ from evalwright.tasks.index import LIBRARY, TaskIndex
 from support.typed import typed
 from tasks.conftest import Write, read_definitions
 
+ROOT = Path(__file__).resolve().parents[2]
 FILES = [Path(entry.path) for entry in TaskIndex().files() if entry.path.startswith(str(LIBRARY))]
 CUSTOM = '@misc{mine, title = {M{\\"u}nch \\& co}, author = {A, B}, year = {2020}}'
 
@@ -47,6 +48,22 @@ def test_every_bundled_task_has_an_entry_and_a_licence() -> None:
 
     named |= {str(one["bibtex"]) for one in benchmarks().values()} | {"lee2025hret"}
     assert named == set(library_entries()), "entries that nothing cites, or the other way round"
+
+
+def test_the_page_of_licences_says_what_the_tasks_say() -> None:
+    page = (ROOT / "docs" / "network-and-licences.md").read_text(encoding="utf-8")
+    listed = {
+        (licence, name)
+        for licence, names in re.findall(r"^\| [^|`]+ \| ([^|]+) \| (`[^|]+`) \|$", page, re.MULTILINE)
+        for name in re.findall(r"`([^`]+)`", names)
+    }
+    in_library = {
+        (str(one.document.value["metadata"]["licence"]), entry.name)
+        for entry in TaskIndex().files()
+        if entry.path.startswith(str(LIBRARY))
+        for one in read_definitions(Path(entry.path))
+    }
+    assert listed == in_library
 
 
 def test_entries_are_whole() -> None:

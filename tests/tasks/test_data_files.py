@@ -114,6 +114,42 @@ def test_a_model_answers_anew_and_a_column_answer_is_then_what_is_expected() -> 
     assert next(again.rows())["answer"] == "2 + 2?"
 
 
+def test_it_is_said_whose_answers_are_scored(server: OpenAIServer) -> None:
+    write("qa.csv", "question,answer\nWhat is the capital of France?,Paris\n")
+    rubric = ["run", "qa.csv", "--rubric", "Names one city."]
+    alone = command(*rubric)
+    assert alone.code == 2
+    assert "It reads the answers in the file (column 'answer')" in alone.err
+    judged_file = command(*rubric, *judged(server))
+    assert judged_file.code == 0, judged_file.text
+    assert "Scored are the answers in the file (column 'answer'): nothing is generated." in judged_file.err
+    assert sum(server.received.values()) == 1, "only the verdict is asked for"
+    constant = ["--model", "scripted/constant", "-M", "text=Rome"]
+    new = command(*rubric, *constant, *judged(server))
+    assert new.code == 0, new.text
+    assert "New answers are generated: those in the file (column 'answer') are what is expected." in new.err
+
+
+def test_it_is_said_that_answers_in_the_file_are_not_used() -> None:
+    write("mine.csv", "question,output,reference\n2 + 2?,5,4\n")
+    write("odd.csv", "question,reply,reference\n2 + 2?,5,4\n")
+    constant = ["--model", "scripted/constant", "-M", "text=4"]
+    by_name = command("run", "mine.csv", *constant)
+    assert "New answers are generated: those in the file (column 'output') are not used." in by_name.err
+    named = command("run", "odd.csv", "--column", "answer=reply", *constant)
+    assert "New answers are generated: those in the file (column 'reply') are not used." in named.err
+    without = command("run", "odd.csv", *constant)
+    assert without.code == 0, without.text
+    assert "in the file" not in without.err
+
+
+def test_what_scores_answers_may_be_that_a_model_writes_new_ones() -> None:
+    write("qa.csv", "question,answer\n2 + 2?,4\n")
+    unscored = command("run", "qa.csv")
+    assert unscored.code == 2
+    assert "name a --model, of whose answers the column 'answer' is then what is expected" in unscored.err
+
+
 def test_columns_that_are_named(server: OpenAIServer) -> None:
     write("frei.csv", "Die Frage,Was kam,Was es ist,Wo es steht\nWo?,Hier,Dort,Text\n")
     named = ["input=Die Frage", "answer=Was kam", "target=Was es ist", "passages=Wo es steht"]

@@ -303,7 +303,7 @@ def test_pictures_are_found_where_the_archive_of_the_data_set_was_unpacked(
 def test_a_picture_that_is_not_there_says_how_to_get_it(hub: list[dict[str, Any]], cache: Path) -> None:
     hub.append({**DISH, "image_path": "images/other.jpg"})
     with pytest.raises(
-        DatasetError, match=r"'images/other.jpg' of the dataset .*cannot be fetched.*images\.tar\.gz"
+        DatasetError, match=r"'images/other.jpg' of the dataset .*is not on this machine.*images\.tar\.gz"
     ):
         load_task("sea-world-cuisine-dish-th", chat=True)
     own = {"prompt.images": "{{ image_url }}"}

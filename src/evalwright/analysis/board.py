@@ -30,6 +30,7 @@ from evalwright.core.plain import plain, plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import distinct
+from evalwright.runs.accepted_failures import accepts_failures, missing_samples
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called, check_named_once
 from evalwright.runs.results import MetricResult, model_faults
@@ -423,6 +424,7 @@ def _notes(
     if any(row.n_missing for row in rows):
         ranked = "; ranks come from the items that two models both have" if made is not None else ""
         yield f"Missing answers are left out and counted{ranked}."
+    yield from _given_up_notes(runs, called(runs))
     if provisional := [f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional]:
         their = "their scores and ranks are" if len(provisional) > 1 else "its score and rank are"
         yield (
@@ -439,6 +441,24 @@ def _notes(
     yield from caveats(runs, found)
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
+
+
+def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """How many samples were given up, by model, where the runs were made with a share of failures that is accepted."""
+    parts = []
+    for run, label in zip(runs, labels, strict=True):
+        if not accepts_failures(run):
+            continue
+        missing = missing_samples(run)
+        ids = dict.fromkeys(name for task in missing for name in task.ids)
+        too_many = "" if all(task.is_accepted for task in missing) else ", more than accepted"
+        which = f" ({listed(list(ids), 5)}{too_many})" if ids else ""
+        parts.append(f"{label} {sum(len(task.ids) for task in missing):,}{which}")
+    if parts:
+        limits = [str(run.data["configuration"].get("accept_failures") or "") for run in runs]
+        accepted = listed(list(dict.fromkeys(filter(None, limits))))
+        how = f", where up to {accepted} of a task are accepted" if accepted else ""
+        yield f"Samples given up after their requests failed{how}: {'; '.join(parts)}."
 
 
 def _missing_percent(row: BoardRow) -> str:

@@ -80,10 +80,12 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click's, but an unknown command comes with the closest ones."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            from evalwright.core.errors import UnknownName
+            from evalwright.core.errors import UnknownName, closest
 
-            again = "To resume a run, run the same command again. " if args[0] in _AGAIN else ""
-            raise UnknownName("command", args[0], self.table, f"{again}Commands: {', '.join(self.table)}.")
+            hint = "To resume a run, run the same command again. " if args[0] in _AGAIN else ""
+            if not closest(args[0], self.table):
+                hint += f"Commands: {', '.join(self.table)}."
+            raise UnknownName("command", args[0], self.table, hint)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 import click
 
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import AS_JSON, HOME
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def batches() -> None:
     """List batch jobs at providers; forget one."""
 

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 @option(
     "--date-key",
     "KEY",
-    "The metadata that says when a question was written.",
-    default="created_at",
-    show_default=True,
+    "The metadata that dates a question. Default: the first of created_at, known_since, date and year that divides a task's items.",
+    default="",
 )
 @option(
     "--control",

@@ -99,12 +99,21 @@ def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
 
 def program(name: str, arguments: Sequence[str] | None = None) -> int:
     """Run a program of a foreign system and return its exit code. arguments: those of this process by default."""
-    return run_command(resolve_name(PROGRAMS[name]), arguments, name, obj=_evalwright)
+    return run_command(resolve_name(PROGRAMS[name]), arguments, name, obj=_CommandLine())
 
 
-def _evalwright(arguments: Sequence[str]) -> int:
-    result = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
-    return result if isinstance(result, int) else 0
+class _CommandLine:
+    """Our own command line, as programs of foreign systems use it."""
+
+    def __call__(self, arguments: Sequence[str]) -> int:
+        code = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+
+    def load_plugins(self, files: Sequence[str]) -> None:
+        """Load plug-ins that the person named: Python files, and TOML files of providers. Raises ConfigurationError."""
+        from evalwright.cli.arguments import load_plugins
+
+        load_plugins(files)
 
 
 def import_command(name: str, importer: Importer) -> click.Command:

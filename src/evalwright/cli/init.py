@@ -102,6 +102,7 @@ def _check_models(names: Sequence[str]) -> None:
 def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:
     """What is to be written, by path. Raises an error of usage before anything is."""
     from evalwright.cli.arguments import judge_settings, role_specs
+    from evalwright.evaluation.needs import is_from_hub
     from evalwright.reports.starter import suite_text
     from evalwright.tasks.datasets.formats import SUFFIXES
 
@@ -118,7 +119,7 @@ def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict
 
         if given["columns"] or given["rubric"]:
             raise click.UsageError("--column and --rubric are for a file of your own questions.")
-        tasks, extras = [task], ["hub"] if any(map(_from_hub, find_definitions(task))) else []
+        tasks, extras = [task], ["hub"] if any(map(is_from_hub, find_definitions(task))) else []
         name = re.sub(r"[^\w.-]+", "-", Path(task).stem if Path(task).is_file() else task)
     judging = judge_settings({**given, "tasks": [task]}, {})
     judging.pop("overrides", None)
@@ -130,13 +131,6 @@ def _files(task: str, models: tuple[str, ...], given: Mapping[str, Any]) -> dict
             models + given["judges"], extras, [path for path in (*tasks, task) if Path(path).suffix]
         )
     return made
-
-
-def _from_hub(definition: Any) -> bool:
-    """Whether a task's data come from the hub of Hugging Face."""
-    document = getattr(definition, "document", None)  # a task made by Python has none
-    dataset = document.value.get("dataset") if document else None
-    return isinstance(dataset, dict) and "hub" in dataset
 
 
 def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[str, list[str]]:
@@ -176,21 +170,23 @@ def _own(data: Path, given: Mapping[str, Any], made: dict[str, str]) -> tuple[st
 
 
 def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) -> str:
-    from evalwright.cli.publishing import extras_of, keys_of
-    from evalwright.reports.workflow import Publication, workflow
+    from evalwright.evaluation.needs import extras_of, keys_of
+    from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     configuration = Configuration(models=tuple(map(ModelSpec, models)))
     options = [
         part for path in BOARDS for part in (f"--{path.rpartition('.')[2].replace('md', 'markdown')}", path)
     ]
+    all_extras = (*extras_of(configuration), *extras)
     return workflow(
         Publication(
             config=SUITE,
             options=tuple(options),
             published=BOARDS,
             secrets=tuple(dict.fromkeys(keys_of(configuration))),
-            extras=(*extras_of(configuration), *extras),
+            extras=all_extras,
             watched=tuple(watched),
+            requirements=(requirement_here(all_extras).text,),
         )
     )
 
@@ -225,8 +221,8 @@ def _write(files: Mapping[str, str], replace: bool) -> None:
 
 def _end(files: Mapping[str, str]) -> None:
     """What to do next."""
-    from evalwright.cli.publishing import keys_of
     from evalwright.evaluation.configuration_file import read_configuration
+    from evalwright.evaluation.needs import keys_of
 
     keys = list(dict.fromkeys(keys_of(read_configuration(Path(SUITE)))))
     if keys and WORKFLOW in files:

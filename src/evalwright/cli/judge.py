@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import say
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER, only_with, opened, option, several, together
 from evalwright.cli.output import echo, print_json, print_result, write_result
 from evalwright.core.errors import ConfigurationError
@@ -23,7 +24,7 @@ _SCORER = option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def judge() -> None:
     """Check a judge against people and against other judges: draw answers to label, correct its score, measure agreement."""
 

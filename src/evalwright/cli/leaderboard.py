@@ -57,6 +57,16 @@ from evalwright.cli.output import print_result
 @option("--config", "FILE", "The suite file that the workflow runs.")
 @option("--suite", "NAME", "Which suite of that file, where it has several.")
 @TRUST_FILE
+@several(
+    "--plugin plugins",
+    "FILE",
+    "A Python file or a TOML file of providers that the workflow loads when it runs the suite.",
+)
+@several(
+    "--install",
+    "REQUIREMENT",
+    "What the workflow installs with pip, in place of this evalwright: a requirement, or a folder of the repository.",
+)
 @several("--secret secrets", "NAME", "A secret that the workflow needs, such as OPENAI_API_KEY.")
 @flag("--with-simulations", "Allow runs of oracle/... beside those of models.")
 @flag("--allow-baseline-judge", "Allow scores by baseline/..., to try things out.")
@@ -65,7 +75,9 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
     from evalwright.cli.publishing import publish, write_workflow
 
-    of_workflow = dict.fromkeys(("config", "suite", "secrets", "trust_file"), "workflow")
+    of_workflow = dict.fromkeys(
+        ("config", "suite", "secrets", "trust_file", "plugins", "install"), "workflow"
+    )
     titled = "into html latex pdf json_file plots pages workflow"
     only_with(**of_workflow, best="plots", least_answered="plots", examples="pages", title=titled)
     if given["workflow"]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS, flag, only_with, option, several
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
@@ -16,7 +17,7 @@ from evalwright.core.private import home_folder
 from evalwright.core.requests import Generate, Message, Prompt
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def models() -> None:
     """List model providers; check that a model can be used."""
 
@@ -124,9 +125,9 @@ def check(model: str, ask: str | None, against: str | None, as_json: bool, **giv
         wanted = {key: given[key] for key in ("tasks", "limit", "margin") if given[key] not in (None, ())}
         return _compare(found, other, as_json, wanted)
     found.check()
-    description = found.describe()
-    if ask is not None:
-        description["answer"] = _ask(found, ask)
+    answer = {} if ask is None else {"answer": _ask(found, ask)}
+    # What answered is described after it, so that what it found out of itself is shown.
+    description = {**found.describe(), **found.try_out(), **answer}
     if as_json:
         print_json(description)
     else:

@@ -106,6 +106,20 @@ HOME = option("--home", "DIR", "Where responses are stored. Default: $EVALWRIGHT
 FORMAT = option(
     "--format prompt_format", "", "How prompts are rendered.", type=click.Choice(["auto", "chat", "text"])
 )
+NO_JUDGE = flag(
+    "--no-judge",
+    "Leave out scorers that need a judge. The same command with a judge and another --name asks the judge alone.",
+)
+ACCEPT_FAILURES = option(
+    "--accept-failures",
+    "N",
+    "The run is complete although N samples of each task (3), or a share of them (2%), got no answer or score.",
+)
+GIVE_UP = several(
+    "--give-up",
+    "ID",
+    "A sample that may stay without an answer or score; FILE.txt names one a line.",
+)
 QUIET = flag("--quiet", "Show no progress.")
 
 

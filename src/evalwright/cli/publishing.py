@@ -19,7 +19,6 @@ from evalwright.tasks.files import read_file, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
-    from evalwright.evaluation.configuration import Configuration
     from evalwright.reports.document import Document
     from evalwright.runs.reader import Run
 
@@ -32,11 +31,18 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
     runs: those of the board, in the same order.
     """
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
+    from evalwright.reports.plot_view import NothingToPlot
 
     _check_distinct(given)
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
     given, missing = _drawable(given)
-    made = {**_pictures(board, given), **_texts(board, runs, given, pages)}
+    try:
+        pictures = _pictures(board, given)
+    except NothingToPlot as error:
+        pictures = {}
+        missing += [f"Not written: {file}. {error}" for file in given["plots"]]
+        given = {**given, "plots": ()}
+    made = {**pictures, **_texts(board, runs, given, pages)}
     said = []
     if given["pages"]:
         board_page = Path(given["html"]) if given["html"] else None
@@ -139,8 +145,11 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
 
 def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     """Write the workflow file. Raises UsageError or ConfigurationError for what it cannot be made of."""
+    from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.reports.workflow import Publication, workflow
+    from evalwright.evaluation.needs import extras_of, files_of, keys_of
+    from evalwright.evaluation.objects import Objects
+    from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     if runs:
         raise click.UsageError("--workflow takes no RUNS: the workflow makes them, from --config.")
@@ -150,23 +159,32 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
         if given[name]:
             typed = name.removeprefix("as_").replace("_", "-")
             raise click.UsageError(f"--{typed} has no effect with --workflow.")
+    load_plugins(given["plugins"])
     configuration = read_configuration(Path(given["config"]), given["suite"], given["trust_file"])
+    Objects().providers(configuration)  # those of its plug-ins have keys, too
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
             f"'{given['config']}' must name tasks and models, because the workflow runs it without other options."
         )
+    extras = (*extras_of(configuration), *(["plot"] if given["plots"] or given["pdf"] else []))
+    requirement = requirement_here(extras)
     made = Publication(
         config=given["config"],
         suite=given["suite"] or "",
         options=tuple(_options(given)),
         published=tuple(_published(given)),
         secrets=tuple(dict.fromkeys((*keys_of(configuration), *given["secrets"]))),
-        extras=(*extras_of(configuration), *(["plot"] if given["plots"] or given["pdf"] else [])),
+        extras=extras,
+        watched=tuple(dict.fromkeys((*given["plugins"], *files_of(configuration)))),
+        plugins=given["plugins"],
         trusted=given["trust_file"] is not None,
+        requirements=given["install"] or (requirement.text,),
     )
     text = workflow(made)
     changed = write_file(Path(given["workflow"]), text)
     say(f"{'Written' if changed else 'Unchanged'}: {given['workflow']}")
+    if requirement.note and not given["install"]:
+        say(requirement.note)
     if made.secrets:
         say(f"Add these secrets to the repository: {', '.join(made.secrets)}.")
 
@@ -187,26 +205,3 @@ def _options(given: Mapping[str, Any]) -> list[str]:
 def _published(given: Mapping[str, Any]) -> list[str]:
     named = [given[name] for name in (*_FILES, "pages") if given[name]]
     return [*named, *given["plots"]]
-
-
-def keys_of(configuration: Configuration) -> list[str]:
-    """The variables in which the configuration's models look for their keys."""
-    from evalwright.models.remote.providers import find
-
-    out = []
-    for spec in (*configuration.models, *configuration.roles.values()):
-        named = spec.arguments.get("api_key_env")
-        row = find(spec.model.partition("/")[0])
-        if named:
-            out.append(str(named))
-        elif row is not None and row.key:
-            out.append(row.key[0])
-    return out
-
-
-def extras_of(configuration: Configuration) -> list[str]:
-    """The extras of this package that the configuration's models need."""
-    from evalwright.models.built_in import EXTRAS
-
-    named = (spec.model.partition("/")[0] for spec in (*configuration.models, *configuration.roles.values()))
-    return [EXTRAS[name] for name in named if name in EXTRAS]

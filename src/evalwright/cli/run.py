@@ -59,10 +59,14 @@ if TYPE_CHECKING:
 )
 @option("--hardware", "LABEL", "A label for this machine in the record: 'T4', 'my laptop'.")
 @flag("--resend-empty", "Send requests again that were paid before and got no answer.")
+@flag("--no-images", "Keep no pictures of the prompts' images beside the record (store_images: false).")
 @several("--track", "NAME[=WHERE]", "Log finished runs to mlflow, wandb, trackio or tensorboard.")
 @options.dialect_options
 @options.SANDBOX
 @flag("--replace", "Replace a run of the same name that has other settings.")
+@options.NO_JUDGE
+@options.ACCEPT_FAILURES
+@options.GIVE_UP
 @option(
     "--grace",
     "SECONDS",
@@ -84,13 +88,20 @@ def run(**given: Any) -> int:
     from evalwright.evaluation.processes import check_one_process
 
     options.only_with(replicas="on", gpus_per_replica="on")
+    if given["no_judge"] and (given["roles"] or given["judges"] or given["role_arguments"]):
+        raise click.UsageError(
+            "--no-judge leaves every judge out: leave out --judge, --role and -R, or --no-judge."
+        )
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
     flags = evaluation_settings(given)
     named = ("limit", "name", "max_resident", "hardware", "shard")
     flags |= {key: given[key] for key in named if given[key] is not None}
     flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
-    flags |= {key: True for key in ("replace", "resend_empty", "batch") if given[key]}
+    flags |= {key: True for key in ("replace", "resend_empty", "batch", "no_judge") if given[key]}
+    flags |= {key: given[key] for key in ("accept_failures", "give_up") if given[key]}
+    if given["no_images"]:
+        flags["store_images"] = False
     if given["tasks"]:
         flags["tasks"] = tuple(given["tasks"])
     if given["models"]:

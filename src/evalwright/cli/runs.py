@@ -12,6 +12,7 @@ import click
 
 from evalwright.cli import conclude, say
 from evalwright.cli.foreign import CHECKERS
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, flag, opened, option, root_options, several
 from evalwright.cli.output import echo, print_json, print_result
 from evalwright.core.errors import ConfigurationError, RunError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def runs() -> None:
     """List, show, check and merge runs, and look at their samples."""
 

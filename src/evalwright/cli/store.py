@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import click
 
 from evalwright.analysis.words import counted
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import AS_JSON, HOME, Finite, flag, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from evalwright.engine.exchange import Moved
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def store() -> None:
     """Show, check, prune, export, import and merge stored responses.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER, flag, opened, option, several
 from evalwright.cli.output import echo, print_json
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _SHOWN = 50
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def submit() -> None:
     """Write a run as a submission; verify one; add one to a folder of runs."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
     MODEL_ARGUMENTS,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from evalwright.models.base import Model
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def tasks() -> None:
     """List, show, preview, check, rewrite and compare tasks."""
 
@@ -95,8 +97,6 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
 @AS_JSON
 def show(task: str, as_json: bool, **given: Any) -> None:
     """Show what TASK is: its data, prompt, scorers, metrics and where it comes from; of a group, its parts."""
-    import json
-
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(given["plugins"])
@@ -260,11 +260,29 @@ def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]
 
 def _show_request(request: Request) -> None:
     (kind, prompt), *settings = request.payload().items()
-    for role, content in [(kind, prompt)] if isinstance(prompt, str) else prompt:
+    for role, content in _parts_of(kind, prompt):
         echo(f"[{role}]", dim=True)
         for part in [content] if isinstance(content, str) else content:
             echo(part if isinstance(part, str) else f"({part['media_type']} {part['image'][:16]})")
-    for key, value in settings:
-        if value not in (None, (), ""):
-            echo(repr(value), before=f"[{key}] ", dim=True)
+    for key, setting in settings:
+        if setting in (None, (), ""):
+            continue
+        echo(setting if key in _WRITTEN_AS_JSON else _as_json(setting), before=f"[{key}] ", dim=True)
     echo("")
+
+
+_WRITTEN_AS_JSON = frozenset({"json_schema", "generation_arguments"})
+"""Settings of a request whose text is JSON already."""
+
+
+def _parts_of(kind: str, prompt: Any) -> list[tuple[str, Any]]:
+    """What of a request is read by the model, each part with its title."""
+    if isinstance(prompt, str):
+        return [(kind, prompt)]
+    if kind == "classify":
+        return list(zip(("classify: premise", "classify: hypothesis"), prompt, strict=True))
+    return [(role, content) for role, content in prompt]
+
+
+def _as_json(setting: object) -> str:
+    return json.dumps(setting, ensure_ascii=False)

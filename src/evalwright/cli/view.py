@@ -20,6 +20,9 @@ from evalwright.reports.text import inert, shorten
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
+IMAGES = flag(
+    "--images with_images", "Put the images of prompts into what is written; anybody who has it sees them."
+)
 TITLE = option("--title", "TEXT", "The page's title. Default: the names of the runs.")
 
 
@@ -29,6 +32,7 @@ TITLE = option("--title", "TEXT", "The page's title. Default: the names of the r
 @option("--html", "FILE", "Write one file that opens without a server or a network, instead.")
 @option("--port", "N", "Where to serve. Default: any free port.", type=click.IntRange(0, 65535))
 @flag("--no-browser", "Print the address, and open no browser.")
+@IMAGES
 @TITLE
 def view(runs: tuple[str, ...], html: str | None, port: int | None, title: str | None, **given: Any) -> None:
     """Look at RUNS (folders or names) and their samples in a browser.
@@ -41,9 +45,16 @@ def view(runs: tuple[str, ...], html: str | None, port: int | None, title: str |
         from evalwright.reports.explorer.page import write_page
 
         shown = opened(*runs)
-        _warn(write_page(shown, Path(html), title=title or _title(shown), progress=_progress))
+        page_title = title or _title(shown)
+        _warn(
+            write_page(
+                shown, Path(html), title=page_title, progress=_progress, with_images=given["with_images"]
+            )
+        )
         say(f"Written: {html} ({Path(html).stat().st_size / 1e6:,.1f} MB)")
         return
+    if given["with_images"]:
+        raise click.UsageError("--images is for --html: a page that is served shows images anyway.")
     folders = [_folder(run, Path(given["runs_folder"])) for run in runs]
     _serve(folders, port or 0, title, browser=not given["no_browser"])
 
@@ -52,13 +63,17 @@ def view(runs: tuple[str, ...], html: str | None, port: int | None, title: str |
 @click.argument("runs", nargs=-1, required=True)
 @option("--out into", "DIR", "Where the page and its files go. Default: site.", default="site")
 @option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
+@IMAGES
 @TITLE
-def site(runs: tuple[str, ...], into: str, title: str | None, **_: Any) -> None:
+def site(runs: tuple[str, ...], into: str, title: str | None, with_images: bool, **_: Any) -> None:
     """Write the explorer of RUNS as files for a web server; samples are loaded when they are looked at."""
     from evalwright.reports.explorer.page import write_site
 
     shown = opened(*runs)
-    page, warnings = write_site(shown, Path(into), title=title or _title(shown), progress=_progress)
+    page_title = title or _title(shown)
+    page, warnings = write_site(
+        shown, Path(into), title=page_title, progress=_progress, with_images=with_images
+    )
     _warn(warnings)
     say(f"Written: {page}. Look at it with: python -m http.server --directory {into}")
 

@@ -9,15 +9,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import click
 
 from evalwright.runs.reader import Run
 from evalwright.tasks.dialects import SCORINGS
 
-Evalwright = Callable[[Sequence[str]], int]
-"""The command line, called with arguments: what a program of a foreign system gets as click's `obj`. Returns the exit code."""
+
+class Evalwright(Protocol):
+    """The command line: what a program of a foreign system gets as click's `obj`."""
+
+    def __call__(self, arguments: Sequence[str]) -> int:
+        """Run a command by its arguments and return its exit code."""
+
+    def load_plugins(self, files: Sequence[str]) -> None:
+        """Load plug-ins that the person named: Python files, and TOML files of providers. Raises ConfigurationError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,10 +280,32 @@ def _first_line(error: BaseException) -> str:
     return next(filter(None, lines), type(error).__name__)[:500].rstrip(".: ")
 
 
+MAX_LISTED_NAMES = 20
+"""Names in a message: of more, some are listed, and none where those that look like the unknown one are suggested."""
+
+
 def check_known(kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: ") -> None:
     """Raise UnknownName for the first name that is not known. hint: what stands before all that are, "" where they are not listed."""
     if unknown := [name for name in given if name not in known]:
-        raise UnknownName(kind, str(unknown[0]), known, hint and f"{hint}{', '.join(known)}.")
+        name = str(unknown[0])
+        raise UnknownName(kind, name, known, hint and known_names(name, known, hint))
+
+
+def known_names(name: str, known: Collection[str], before: str = "Known: ") -> str:
+    """A sentence with the names that there are in place of an unknown one; "" where there are many, and some look like it.
+
+    before: what the sentence begins with.
+    """
+    if len(known) > MAX_LISTED_NAMES and closest(name, known):
+        return ""
+    return f"{before}{listed(known)}."
+
+
+def listed(names: Collection[str], most: int = MAX_LISTED_NAMES) -> str:
+    """The names for a message: all, or the first of many and how many more there are."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(list(names)[:most])} and {len(names) - most:,} more"
 
 
 def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:

@@ -48,7 +48,7 @@ class Image:
             raise DatasetError(
                 f"The image '{source}' has {len(data):,} bytes, more than the {MOST_BYTES:,} allowed: make it smaller."
             )
-        media_type, width, height = _header(data)
+        media_type, width, height = size_of(data)
         if not media_type:
             raise DatasetError(
                 f"'{source}' is not an image that models take{_found(data)}: use PNG, JPEG, GIF or WebP."
@@ -100,7 +100,7 @@ class Image:
         return f"data:{self.media_type};base64,{self.base64()}"
 
 
-def _header(data: bytes) -> tuple[str, int, int]:
+def size_of(data: bytes) -> tuple[str, int, int]:
     """(media type, width, height) as the header says; type "" for no format that is known, 0 where no size stands."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         named = data[12:16] == b"IHDR" and len(data) >= 24

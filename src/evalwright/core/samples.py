@@ -119,6 +119,25 @@ class Score:
         return {"value": self.value, **{name: part for name, part in more.items() if part}}
 
 
+def score_from(outcome: object) -> object:
+    """A bare number as a Score: True is 1, False 0, and any number (numpy's too) the value in the scorer's own unit.
+
+    Everything else comes back as it is, for the caller to refuse.
+    """
+    number = plain_number(outcome)
+    if isinstance(number, bool | float):
+        return Score(float(number))
+    if isinstance(number, int):
+        return Score(number)
+    return outcome
+
+
+def plain_number(number: object) -> object:
+    """A scalar of numpy, torch and their like as Python's own; everything else as it is."""
+    is_foreign_scalar = hasattr(number, "dtype") and getattr(number, "ndim", None) == 0
+    return number.item() if is_foreign_scalar else number  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, slots=True)
 class NoScore:
     """In place of a Score: the scorer has nothing to say of this answer (a refusal has no faithfulness). No failure.

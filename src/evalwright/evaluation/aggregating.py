@@ -53,6 +53,7 @@ def aggregate_run(
     parts = {task["name"]: _part(task, metrics, slices, level) for task in old.data["tasks"]}
     _check_slices(old, slices or ())
     with RunWriter(new.folder) as writer:
+        writer.keep_images_of(old)
         for position, record in enumerate(old.samples()):
             parts[record.task].tally.add(record)
             writer.add(position, record)

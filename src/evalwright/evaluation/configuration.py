@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from evalwright.core.deprecation import warn_old_name
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName, known_names
 from evalwright.core.secrets import masked_arguments
 from evalwright.tasks.yaml_files import kind_of
 
@@ -18,7 +18,10 @@ KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
     "limit": ((int, float), "a whole number, or a share below 1"),
     **dict.fromkeys(("format", "hardware", "home", "name", "out", "shard"), (str, "text")),
-    **dict.fromkeys(("replace", "resend_empty", "batch"), (bool, "true or false")),
+    "accept_failures": ((str, int, float), "a share or a number of samples, such as 2% or 3"),
+    **dict.fromkeys(
+        ("replace", "resend_empty", "batch", "no_judge", "store_images"), (bool, "true or false")
+    ),
     "common": (Mapping, "a mapping of arguments for every model"),
     "roles": (Mapping, "a mapping of roles to models"),
     "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
@@ -36,6 +39,7 @@ TEXTS = {
     "budget": "a budget",
     "price": "a price",
     "plugins": "a TOML file of providers",
+    "give_up": "the id of a sample, or a .txt file of ids",
 }
 
 
@@ -49,11 +53,15 @@ def check_limit(limit: float | None, where: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model by name, with the arguments of its backend and the label that boards show."""
+    """A model by name, with the arguments of its backend and the label that boards show.
+
+    common: names of the arguments that it has from all models of a file; it may refuse those (`common_arguments`).
+    """
 
     model: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
+    common: tuple[str, ...] = field(default=(), compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is secret is left out of it."""
@@ -84,7 +92,11 @@ class Configuration:
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
     unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer": "judge-correct"}).
     shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
+    store_images: whether pictures of the prompts' images are kept beside the record, for whoever looks at the run.
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
+    accept_failures: how many samples of each task may stay without an answer or score, "2%" or "3"; give_up: ids of samples,
+    and files of ids, that may besides (`runs.accepted_failures`).
+    no_judge: leave out roles, and the scorers that ask a model.
     """
 
     tasks: tuple[str, ...] = ()
@@ -108,10 +120,14 @@ class Configuration:
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
     batch: bool = False
+    store_images: bool = True
     plugins: tuple[str, ...] = ()
     hardware: str = ""
     shard: str = ""
     unsure: Mapping[str, Any] = field(default_factory=dict)
+    accept_failures: str = ""
+    give_up: tuple[str, ...] = ()
+    no_judge: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -131,10 +147,11 @@ class Configuration:
             out["tree"] = dict(self.tree)
         if self.unsure:
             out["unsure"] = dict(self.unsure)
-        for key in ("where", "until", "budget", "price", "plugins"):
+        for key in ("where", "until", "budget", "price", "plugins", "give_up"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        for key in ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot", "shard"):
+        names = ("name", "out", "format", "max_resident", "batch", "hardware", "num_fewshot", "shard")
+        for key in (*names, "accept_failures", "no_judge", "store_images"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value
@@ -175,7 +192,7 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in present_names(given, "The setting").items():
         if key not in known:
-            raise UnknownName("setting", key, known, f"Known: {', '.join(known)}.")
+            raise UnknownName("setting", key, known, known_names(key, known))
         if value is None:
             continue
         value = out[key] = _written(value)

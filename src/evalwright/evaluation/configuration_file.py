@@ -35,6 +35,7 @@ from evalwright.evaluation.configuration import (
 )
 from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
+from evalwright.runs.accepted_failures import is_id_file, read_limit
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
 from evalwright.tasks.files import is_within, read_json
@@ -145,9 +146,7 @@ class _Reader:
             fields.setdefault("num_fewshot", fields["dialect"].pop("num_fewshot"))
         common = fields.pop("common", {})
         if common:
-            fields["models"] = tuple(
-                replace(spec, arguments=merged(common, spec.arguments)) for spec in fields.get("models", ())
-            )
+            fields["models"] = tuple(_with_common(spec, common) for spec in fields.get("models", ()))
         return Configuration(**fields)
 
     def values(
@@ -199,9 +198,16 @@ class _Reader:
             self._is(value, *KINDS[key], (key,))
             if key == "limit":
                 check_limit(value, f"{self.at((key,))}: ")
+            if key == "accept_failures":
+                read_limit(str(value), f"{self.at((key,))}: ")
+                return str(value)
         if key in TEXTS:
+            if key == "give_up":
+                value = [str(entry) if type(entry) is int else entry for entry in listed(value)]
             for i, entry in enumerate(listed(value)):
                 self._is(entry, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i))
+            if key == "give_up":
+                return tuple(map(self._given_up, value))
             return tuple(map(self._plugin, listed(value)) if key == "plugins" else listed(value))
         if key == "tasks":
             return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(listed(value)))
@@ -257,6 +263,18 @@ class _Reader:
             )
         return str(self.path.parent / entry) if self.relative else entry
 
+    def _given_up(self, entry: str) -> str:
+        """The id of a sample, or a file of ids, which the record would show: so it stays where the person works."""
+        if not is_id_file(entry) or not self.relative:
+            return entry
+        file = self.path.parent / entry
+        if not is_within(file, self.folder, Path.cwd()):
+            raise ConfigurationError(
+                f"{self.at(('give_up',))}: the file '{entry}' is outside of this file's folder and the working folder, or hidden there. "
+                "Name it on the command line instead, with --give-up."
+            )
+        return str(file)
+
     def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
         if isinstance(entry, str):
             return ModelSpec(entry)
@@ -285,6 +303,15 @@ class _Reader:
         """File and line of a setting; of JSON the file and the name of the setting in it."""
         whole = (*self.of_suite.get(where[0], ()), *where) if where else where
         return self.document.at(whole) if self.document else str(self.path)
+
+
+def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
+    """A model with the arguments of all put below its own; where it says null it wants none of them."""
+    unwanted = {name for name, value in spec.arguments.items() if value is None and name in common}
+    own = {name: value for name, value in spec.arguments.items() if name not in unwanted}
+    shared = {name: value for name, value in common.items() if name not in unwanted}
+    names = tuple(name for name in shared if name not in own)
+    return replace(spec, arguments=merged(shared, own), common=names)
 
 
 def _without(value: Any, over: Mapping[str, Any]) -> Any:

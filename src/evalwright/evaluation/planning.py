@@ -23,6 +23,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
+from evalwright.evaluation.common_arguments import without_refused
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.objects import Objects, written_form
@@ -32,6 +33,8 @@ from evalwright.models.answers import RECORDED, RecordedAnswers
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.functions import FunctionModel
 from evalwright.models.oracle import OracleModel
+from evalwright.models.registry import open_model
+from evalwright.runs.accepted_failures import read_given_up, read_limit
 from evalwright.runs.grouping import check_tree
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, check_run_name, read_plan, slug
@@ -39,11 +42,11 @@ from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.generate import TARGET
 from evalwright.strategies.likelihood import Given
 from evalwright.strategies.simulate import Simulated
-from evalwright.tasks.data_files import as_data_file
+from evalwright.tasks.data_files import answers_beside, as_data_file
 from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
-from evalwright.tasks.scoring import decided_by, with_votes
+from evalwright.tasks.scoring import decided_by, with_votes, without_judges
 from evalwright.tasks.unreachable import Unreachable
 
 
@@ -66,7 +69,7 @@ class Plan:
     shard: Mapping[str, Any] = field(default_factory=dict)
     """Which part of which run it is, for its record; empty for a whole run."""
     left_out: str = ""
-    """Sentences about the columns of data files, and tasks of which the filter keeps nothing."""
+    """Sentences about the columns of data files, tasks of which the filter keeps nothing, and common arguments that models refuse."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -100,6 +103,16 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
             "Nothing to evaluate: name at least one task. `evalwright tasks list` shows them."
         )
     objects.providers(configuration)
+    read_limit(str(configuration.accept_failures))
+    models, refusals = without_refused(configuration.models, open_model)
+    configuration = replace(
+        configuration,
+        models=models,
+        accept_failures=str(configuration.accept_failures),
+        give_up=read_given_up(configuration.give_up),
+    )
+    if configuration.no_judge:
+        configuration = replace(configuration, roles={}, unsure={})
     if not configuration.models:
         configuration = _with_recorded(configuration, objects)
     if not configuration.models:
@@ -134,6 +147,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         seen[plan.folder] = plan
     for plan in plans:
         _check_folder(plan, configuration.replace)
+    plans[0].left_out = " ".join(filter(None, [*refusals, plans[0].left_out]))
     return plans
 
 
@@ -165,6 +179,8 @@ def _make_plan(
             )
         other.check()
     tasks, left_out = _chosen(configuration, load_all(configuration, "chat" in model.abilities, objects))
+    if configuration.no_judge:
+        tasks = [without_judges(task) for task in tasks]
     for task in tasks:
         _check_abilities(task, model, roles)
     check_metrics(rules, tasks)
@@ -325,15 +341,45 @@ def _same(task: Task, other: Task) -> bool:
 def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:
     """The tasks with the samples that the filter keeps, and what to say of columns that were found and tasks that are left out."""
     found = filtered(tasks, read_conditions(configuration.where))
+    named_answers = configuration.overrides.get("columns.answer", "")
     said = [
-        f"Columns of '{task.name}': {task.metadata['columns']}."
+        f"Columns of '{task.name}': {task.metadata['columns']}. "
+        f"{_describe_answers(task, named_answers)}".rstrip()
         for task in tasks
         if "columns" in task.metadata
     ]
     if found.left_out:
         names = ", ".join(found.left_out)
         said.append(f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}.")
+    said += [str(task.metadata["images_not_sent"]) for task in tasks if "images_not_sent" in task.metadata]
     return found.tasks, " ".join(said)
+
+
+def _describe_answers(task: Task, named_answers: str) -> str:
+    """Whose answers to the questions of a data file are scored: those in the file, or new ones of the model.
+
+    named_answers: the column that the person named as that of the answers, "" for none.
+    """
+    if isinstance(task.strategy, Given):
+        return (
+            f"Scored are the answers in the file (column '{task.strategy.column}'): nothing is generated. "
+            f"To score a model's own answers to the questions, name it with --model."
+        )
+    columns = answers_beside(task.definition, named_answers)
+    if columns.expected:
+        return f"New answers are generated: those in the file (column '{columns.expected}') are what is expected."
+    if columns.unused:
+        return f"New answers are generated: those in the file (column '{columns.unused}') are not used."
+    return ""
+
+
+def _what_is_judged(task: Task) -> str:
+    """For a data file with answers: that a judge reads these, so that nobody looks for a model to name."""
+    if "columns" in task.metadata and isinstance(task.strategy, Given):
+        return (
+            f" It reads the answers in the file (column '{task.strategy.column}'): nothing else is generated."
+        )
+    return ""
 
 
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
@@ -373,7 +419,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                 raise ConfigurationError(
                     f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
                     f"name it with --role {role}={proposed or 'provider/name'}{', or --judge' if role == JUDGE else ''}"
-                    f"{', which the task proposes and only you decide' if proposed else ''}."
+                    f"{', which the task proposes and only you decide' if proposed else ''}.{_what_is_judged(task)}"
                 )
             check_able(scorer, roles.get(role, model))
 

@@ -53,7 +53,8 @@ class Session:
         self.tallies = [
             TaskTally([scorer.name for scorer in task.scorers], task.slices) for task in plan.tasks
         ]
-        self.writer = RunWriter(plan.folder, about_run(plan))
+        store_images = bool(plan.configuration.get("store_images", True))
+        self.writer = RunWriter(plan.folder, about_run(plan), store_images=store_images)
         self.meter = Meter(plan, self.door, progress, self.began)
         self.hardware = HardwareWatch()
         self._showing: asyncio.TimerHandle | None = None

@@ -243,6 +243,7 @@ async def _score(
         for task in old.data["tasks"]
     }
     with open_store(home_folder(home)) as store, RunWriter(new.folder) as writer:
+        writer.keep_images_of(old)
         async with Engine(store) as engine:
             door = engine.door(models)
             await interruptible(_score_all(old, bound, keeping, tallies, writer, door), engine)

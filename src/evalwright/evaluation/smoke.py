@@ -6,24 +6,28 @@ Each is asked as the task `summary-faithfulness` asks it, so what goes wrong the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from evalwright.core.errors import AbilityError, ConfigurationError
+from evalwright.core.errors import AbilityError, ConfigurationError, DatasetError
 from evalwright.core.plain import Plain
 from evalwright.core.private import home_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
+from evalwright.evaluation.configuration import Configuration, PromptFormat
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.base import Model
-from evalwright.tasks.loading import load_task
+from evalwright.tasks.loading import load_task, load_tasks
+from evalwright.tasks.overrides import nested
 
 Result = Literal["pass", "look", "fail"]
 
 TASK = "summary-faithfulness"
+OUTCOME = "outcome"
+"""The scorer that tells answers from refusals; a task that has it can be asked the cases."""
 LONGEST = 15_000
 """Words of the longest text: what the hallucination leaderboard's longest article has."""
 
@@ -46,25 +50,91 @@ class CaseResult(Plain):
     seconds: float = 0.0
 
 
-def smoke_test(model: Model, *, words: int = LONGEST, home: str | None = None) -> list[CaseResult]:
-    """Ask the three cases and judge them by rule. words: of the longest text. Answers are stored like any other.
+@dataclass(frozen=True, slots=True)
+class SmokeTask:
+    """Which task the cases are asked as: its prompt and settings, and what counts there as a refusal.
 
-    Raises UsageError where the model cannot be asked at all.
+    name: of a task, or a file, or `file:member`. overrides: put over the task's own settings, without data. outcome: options
+    of its scorer of outcomes. prompt_format: as of `load_task`.
+    """
+
+    name: str = TASK
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    prompt_format: PromptFormat = "auto"
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> SmokeTask:
+        """The first task of an evaluation that tells answers from refusals, else the bundled one.
+
+        Raises:
+            UsageError: where a task of the evaluation cannot be loaded.
+        """
+        overrides = nested(configuration.overrides)
+        kept = {key: setting for key, setting in overrides.items() if key not in _REPLACED}
+        for name in configuration.tasks or (TASK,):
+            members = load_tasks(
+                name, prompt_format=configuration.format, chat=True, overrides=overrides or None
+            )
+            for member in members:
+                scorer = next((scorer for scorer in member.scorers if scorer.kind == OUTCOME), None)
+                if scorer is not None:
+                    place = _place(name, member.name) if len(members) > 1 else name
+                    return cls(place, kept, scorer.options, configuration.format)
+        return cls(prompt_format=configuration.format)
+
+    def cases(self, *, chat: bool, words: int) -> Task:
+        """The task with the three cases as its data, scored by what became of each answer. Raises UsageError."""
+        rows = [{"article_id": case, "text": text} for case, text in _texts(words).items()]
+        replaced = {
+            "dataset": {"rows": rows},
+            "scorers": [{"name": "answered", "use": OUTCOME, **self.outcome}, "words"],
+            "metrics": ["mean"],
+        }
+        try:
+            return load_task(
+                self.name,
+                prompt_format=self.prompt_format,
+                chat=chat,
+                overrides={**self.overrides, **replaced},
+            )
+        except DatasetError as error:
+            raise ConfigurationError(
+                f"The three texts cannot be asked about as '{self.name}' asks, because they have the columns article_id and text alone: {error}"
+            ) from error
+
+
+_REPLACED = ("dataset", "scorers", "metrics")
+"""Settings of a suite that the cases stand in place of."""
+
+
+def _place(name: str, member: str) -> str:
+    """How one task of several is named."""
+    return f"{name}:{member}" if name.endswith((".yaml", ".yml")) else member
+
+
+def smoke_test(
+    model: Model, *, words: int = LONGEST, home: str | None = None, task: SmokeTask | None = None
+) -> list[CaseResult]:
+    """Ask the three cases and judge them by rule. Answers are stored like any other.
+
+    Args:
+        model: the model under test.
+        words: length of the longest text, in words.
+        home: folder of the store.
+        task: what the cases are asked as; None for the bundled task `summary-faithfulness`.
+
+    Raises:
+        UsageError: where the model cannot be asked at all, or the task cannot ask about a text.
     """
     if words < 1:
         raise ConfigurationError(f"The longest text must have at least one word, not {words}.")
     model.check()
     if "generate" not in model.abilities:
         raise AbilityError(f"'{model.name}' cannot generate text, so it cannot summarise.")
-    task = _task("chat" in model.abilities, words)
-    records: list[SampleRecord] = run_blocking(lambda: _ask(task, model, home))
+    cases = (task or SmokeTask()).cases(chat="chat" in model.abilities, words=words)
+    records: list[SampleRecord] = run_blocking(lambda: _ask(cases, model, home))
     return [_verdict(record) for record in records]
-
-
-def _task(chat: bool, words: int) -> Task:
-    rows = [{"article_id": case, "text": text} for case, text in _texts(words).items()]
-    overrides = {"dataset": {"rows": rows}, "scorers": [{"name": "answered", "use": "outcome"}, "words"]}
-    return load_task(TASK, chat=chat, overrides={**overrides, "metrics": ["mean"]})
 
 
 def _texts(words: int) -> Mapping[str, str]:
@@ -95,7 +165,9 @@ async def _ask(task: Task, model: Model, home: str | None) -> Sequence[SampleRec
 
 
 def _verdict(record: SampleRecord) -> CaseResult:
-    case, words = record.sample.id, len(record.sample.passages[0].text.split())
+    sample = record.sample
+    case = sample.id
+    words = len((sample.passages[0].text if sample.passages else sample.input).split())
     if record.failure is not None or record.answer is None:
         reason = record.failure.message if record.failure else "no answer"
         # A text may be too long for a model that is otherwise fine.

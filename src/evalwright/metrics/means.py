@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright import statistics
-from evalwright.core.errors import ConfigurationError, UnknownName, check_known
+from evalwright.core.errors import ConfigurationError, UnknownName, check_known, listed
 from evalwright.metrics.registry import Column, nothing_scored
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
     values = (column.parts if column.draws is None else column.part_draws).get(part)
     if values is None:
         raise UnknownName(
-            "part of the scores", part, column.parts, f"There are: {', '.join(column.parts) or 'none'}."
+            "part of the scores", part, column.parts, f"There are: {listed(column.parts) or 'none'}."
         )
     there = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
     return statistics.mean_interval(

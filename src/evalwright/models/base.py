@@ -67,6 +67,10 @@ class Model(ABC):
     def check(self) -> None:
         """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing that costs."""
 
+    def try_out(self) -> dict[str, Any]:
+        """What a short trial shows of how it would answer, for `models check`: plain JSON. Nothing is sent or downloaded."""
+        return {}
+
     def refuses(self, request: Request) -> str | None:
         """Why the request cannot be sent as it is, in a sentence that names the option and the model; None where it can."""
         images = images_of(request)
@@ -159,6 +163,10 @@ class Forwarding(RemoteModel):
     def check(self) -> None:
         """As the model."""
         self._model.check()
+
+    def try_out(self) -> dict[str, Any]:
+        """As the model."""
+        return self._model.try_out()
 
     def refuses(self, request: Request) -> str | None:
         """As the model."""

@@ -8,16 +8,19 @@ group `evalwright.models`, and the table of remote providers (`models/providers`
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar, overload
 
-from evalwright.core.errors import ConfigurationError, UnknownName, check_known
+from evalwright.core.errors import ConfigurationError, UnknownName, closest, known_names
 from evalwright.core.registry import Registry
+from evalwright.core.requests import Generate
 from evalwright.core.secrets import MASKED, digested_arguments, remember_within
 from evalwright.models.base import LocalModel, Model, RemoteModel, fingerprint_of
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.functions import FunctionModel, function_model
+from evalwright.models.model_names import not_a_model_name, unknown_provider
 from evalwright.models.remote import providers as table
 from evalwright.models.replicated import ARGUMENTS as REPLICAS
 from evalwright.models.replicated import open_replicated
@@ -34,7 +37,7 @@ class _Backends(Registry[Callable[..., Model]]):
     def get(self, name: str) -> Callable[..., Model]:
         row = table.find(name)
         if row is None and name not in self.names():
-            raise UnknownName("model provider", name, self.names(), f"Known: {', '.join(self.names())}.")
+            raise unknown_provider(name, "", self.names())
         if row is None or name in super().names():
             return super().get(name)
         if row.scoring == "grammar":
@@ -121,10 +124,7 @@ def parse_name(name: str) -> tuple[str, str, str | None]:
     """`provider/name[@revision]` as its three parts. A URL or path after the provider may itself hold '/' and '@'."""
     provider, slash, rest = name.partition("/")
     if not slash or not provider or not rest:
-        raise ConfigurationError(
-            f"'{name}' is not a model name: it must be 'provider/name', for example 'hf/gpt2' or "
-            f"'openai/gpt-4o-mini'. Providers: {', '.join(providers())}."
-        )
+        raise not_a_model_name(name, providers())
     head, at, revision = rest.rpartition("@")
     if at and head and "/" not in revision and ":" not in revision:
         return provider, head, revision
@@ -137,6 +137,8 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     Raises UnknownName for a provider or argument that does not exist, ConfigurationError for values that do not fit.
     """
     provider, rest, revision = parse_name(name)
+    if provider not in _BACKENDS.names():
+        raise unknown_provider(provider, rest, _BACKENDS.names())
     backend = _BACKENDS.get(provider)
     given = dict(arguments or {})
     _take_secrets(name, given)
@@ -196,4 +198,18 @@ def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
         if name not in known:
             refused = getattr(_BACKENDS.get(provider), "refused", ())
             works = [one for one in known if one not in refused]
-            check_known(f"argument of '{provider}' models", [name], works)
+            raise _unknown_argument(f"argument of '{provider}' models", name, works)
+
+
+_NO_SETTINGS = ("prompt", "draw", "length_penalty", "early_stopping", "generation_arguments")
+"""Fields of a request for text that are no settings of `answer` in a task."""
+
+
+def _unknown_argument(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+    """The error for an argument that a model does not take, with the task's own setting where it is one of sampling."""
+    settings = [one.name for one in fields(Generate) if one.name not in _NO_SETTINGS]
+    nearest = closest(name, [*known, *settings], 1)
+    if nearest and nearest[0] not in known:
+        hint = f"Sampling is a setting of the task: -T answer.{nearest[0]}=..."
+        return UnknownName(kind, name, (), hint)
+    return UnknownName(kind, name, known, known_names(name, known))

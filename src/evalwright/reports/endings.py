@@ -11,9 +11,10 @@ from importlib.resources import files
 from shlex import quote
 from typing import Any
 
-from evalwright.analysis.words import counted
+from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import Failure, RunError
 from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
+from evalwright.runs.accepted_failures import accepts_failures, has_acceptable_failures, missing_samples
 from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult, faults_in_words, model_faults
@@ -56,12 +57,17 @@ _NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERE
 _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
 """Labels of failures that say too little by themselves."""
 
+MOST_GIVEN_UP = 10
+"""Samples that a sentence names one by one."""
+
 _JUDGE_FAILED = "the judge failed: "
 """What stands before a judge's failure in the reason why a score is unsure (`scorers/registry`)."""
 
 
 def unscored_sentences(runs: Sequence[Run]) -> str:
-    """How many answers are missing, why, and what to do; "" where none is. A command that ends with it has the exit code 1."""
+    """How many answers are missing, why, and what to do; "" where none is, or a person accepted that. A command that ends with it
+    has the exit code 1."""
+    runs = [run for run in runs if not has_acceptable_failures(run)]
     tasks = [task for run in runs for task in run.tasks]
     n_missing = sum(task.n_missing for task in tasks)
     n_left_out = sum(run.n_left_out for run in runs)
@@ -117,7 +123,24 @@ def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
 
 def remarks(runs: Sequence[Run]) -> list[str]:
     """What a command says at its end that is no reason for another exit code: replies that were no answer, what a judge did."""
-    return [*_fault_sentences(runs), *filter(None, [_judge_sentence(runs)])]
+    accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
+    return [*_fault_sentences(runs), *filter(None, [_judge_sentence(runs), *accepted])]
+
+
+def acceptance_sentence(run: Run) -> str:
+    """What a run lacks where a person accepted that it may lack samples, and whether that is too much; "" where it lacks nothing."""
+    parts = []
+    for missing in missing_samples(run):
+        n_others = len(missing.ids) - len(missing.given_up)
+        names = f"{len(missing.ids):,} of {counted(missing.n_samples, 'sample')} of {missing.task} missing"
+        which = f"({listed(missing.ids, MOST_GIVEN_UP)})"
+        if missing.is_accepted:
+            parts.append(f"{names}, as accepted {which}")
+        else:
+            allowed = f"{missing.n_allowed:,} may be" if missing.n_allowed else "none may be"
+            besides = " besides those given up" if missing.given_up else ""
+            parts.append(f"{names} {which}: {n_others:,}{besides}, where {allowed}")
+    return f"{run.label}: {'; '.join(parts)}." if parts else ""
 
 
 def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:

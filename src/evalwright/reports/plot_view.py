@@ -19,6 +19,10 @@ BEST = 25
 """Models in a picture, unless something else is asked."""
 
 
+class NothingToPlot(ConfigurationError):
+    """No model of a board has a number that could be drawn."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlotRow:
     """A bar. ends: its interval, None where there is none. leads: no model is significantly better."""
@@ -63,7 +67,7 @@ def plot_view(board: Board, title: str, best: int = BEST, least_answered: float 
     left = [i for i in scored if i not in few]
     if not left:
         why = "answered enough" if few else "has a score"
-        raise ConfigurationError(f"There is nothing to plot: no model {why}.")
+        raise NothingToPlot(f"There is nothing to plot: no model {why}.")
     shown = left[:best]
     notes = []
     if few and least_answered is not None:

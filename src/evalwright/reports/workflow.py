@@ -6,10 +6,16 @@ to the one step that sends requests. A run in which something failed is not publ
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, metadata
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
@@ -22,7 +28,8 @@ class Publication:
     """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files that are committed.
 
     suite: the one of the file's that is run, "" where it has none. extras: of the package, to be installed. watched: files beside
-    `config` whose change starts it. trusted: the person lets the file set what only a person decides.
+    `config` whose change starts it. trusted: the person lets the file set what only a person decides. plugins: files that the
+    command line names. requirements: what pip installs; by default this version of the package, with the extras.
     """
 
     config: str
@@ -33,6 +40,73 @@ class Publication:
     watched: tuple[str, ...] = ()
     trusted: bool = False
     suite: str = ""
+    plugins: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What pip installs to have this package elsewhere. note: what a person should know of it, "" for nothing."""
+
+    text: str
+    note: str = ""
+
+
+def requirement_here(extras: Sequence[str]) -> Requirement:
+    """This package as it can be installed elsewhere: from where it came, with extras.
+
+    From an index by its version; from a repository by the address and commit; from a folder by its place in the
+    working folder, else by the project's repository.
+    """
+    name = f"evalwright[{','.join(sorted(set(extras)))}]" if extras else "evalwright"
+    origin = _origin()
+    if origin is None:
+        return Requirement(f"{name}=={__version__}")
+    address = str(origin.get("url", ""))
+    source = origin.get("vcs_info")
+    if isinstance(source, Mapping) and source.get("vcs") and _public(address):
+        commit = source.get("commit_id", "")
+        return Requirement(f"{name} @ {source['vcs']}+{address}{f'@{commit}' if commit else ''}")
+    folder = Path(unquote(urlsplit(address).path)) if address.startswith("file:") else None
+    if folder is not None and folder.is_dir() and folder.resolve().is_relative_to(Path.cwd().resolve()):
+        place = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
+        return Requirement(
+            f"./{place}{name.removeprefix('evalwright')}"
+            if place != "."
+            else f".{name.removeprefix('evalwright')}"
+        )
+    repository = _repository()
+    return Requirement(
+        f"{name} @ git+{repository}",
+        f"This evalwright is installed from a folder, so the workflow installs {repository}. To install another one, add --install "
+        f"REQUIREMENT, such as --install '{name}=={__version__}'.",
+    )
+
+
+def _origin() -> Mapping[str, Any] | None:
+    """Where pip installed this package from, None where that was an index (PEP 610)."""
+    try:
+        text = distribution("evalwright").read_text("direct_url.json")
+        origin = json.loads(text) if text else None
+    except (PackageNotFoundError, ValueError):
+        return {}
+    return origin if isinstance(origin, dict) else None
+
+
+def _public(address: str) -> bool:
+    """Whether an address says nothing that only a person here may know."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" and "@" not in parts.netloc
+
+
+def _repository() -> str:
+    addresses = metadata("evalwright").get_all("Project-URL") or []
+    named: dict[str, str] = dict(address.split(", ", 1) for address in addresses if ", " in address)
+    return named.get("Source", "https://github.com/evalwright/evalwright")
+
+
+def _quoted(requirement: str) -> str:
+    return f"'{requirement}'" if "'" not in requirement else shlex.quote(requirement)
 
 
 def workflow(made: Publication) -> str:
@@ -41,10 +115,10 @@ def workflow(made: Publication) -> str:
         raise ConfigurationError(
             "The workflow would publish nothing: name at least one file, for example --into README.md."
         )
-    for text in (made.config, made.suite, *made.watched, *made.options):
+    for text in (made.config, made.suite, *made.watched, *made.options, *made.plugins, *made.requirements):
         if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
             raise ConfigurationError(f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'.")
-    for text in (made.config, *made.watched, *made.published):
+    for text in (made.config, *made.watched, *made.plugins, *made.published):
         if text.startswith(("/", "~")) or ".." in re.split(r"[/\\]", text) or re.match("[A-Za-z]:", text):
             raise ConfigurationError(f"'{text}' is outside the repository: give a path relative to its root.")
     for name in made.secrets:
@@ -53,14 +127,17 @@ def workflow(made: Publication) -> str:
                 f"'{name}' cannot be the name of a secret: use letters, digits and underscores, and not beginning with GITHUB_."
             )
     extra = f"[{','.join(sorted(set(made.extras)))}]" if made.extras else ""
+    requirements = made.requirements or (f"evalwright{extra}=={__version__}",)
+    plugins = "".join(f" --plugin {shlex.quote(file)}" for file in made.plugins)
     paths = [path.replace("\\", "/").replace("'", "''") for path in (made.config, *made.watched)]
     keys = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in made.secrets)
     texts = {
         "@PATH@": "\n      - ".join(f"'{path}'" for path in paths),
-        "@INSTALL@": f"python -m pip install 'evalwright{extra}=={__version__}'",
+        "@INSTALL@": f"python -m pip install {' '.join(map(_quoted, requirements))}",
         "@CONFIG@": shlex.quote(made.config)
         + (f" --suite {shlex.quote(made.suite)}" if made.suite else "")
-        + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else ""),
+        + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else "")
+        + plugins,
         "@OPTIONS@": shlex.join(made.options),
         "@PUBLISHED@": shlex.join(made.published),
         "        @KEYS@\n": f"        env:\n{keys}" if keys else "",

@@ -181,6 +181,8 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             for task in first["tasks"]
         }
         answers = AnswersUsage()
+        for run in shards:
+            writer.keep_images_of(run)
         answered: dict[str, Mapping[str, Any]] = {}
         """Metadata of the first answered sample, by task of another framework."""
         count, before = 0, (-1, 0, 0)

@@ -21,15 +21,19 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.private import open_private, ordinary, private_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import holds_secret, masked
+from evalwright.runs.images import ImageKeeper, KeptImages, images_of_record
 from evalwright.runs.records import record_row
 from evalwright.tasks.files import place_of, write_bytes
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
 
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"
@@ -45,12 +49,16 @@ SCHEMA_VERSION = 2
 class RunWriter:
     """Collects records for one run folder; `finish` writes `samples.jsonl` and `run.json`.
 
-    about: what whoever follows the run meanwhile must know of it (`growing`); None where nobody can.
+    about: what whoever follows the run meanwhile must know of it (`growing`); None where nobody can. images: keeps the images of
+    its prompts (`runs.images`).
     Raises RunError with a sentence where the folder cannot be written, at once rather than after the work.
     """
 
-    def __init__(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, about: Mapping[str, Any] | None = None, *, store_images: bool = True
+    ) -> None:
         self.folder = folder
+        self.images = ImageKeeper(folder, wanted=store_images)
         # Two processes, or two threads of one, may make the same run at the same time.
         self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
         self._sorted = self._partial.with_suffix(".sorted")
@@ -78,6 +86,10 @@ class RunWriter:
     def add(self, position: int, record: SampleRecord) -> None:
         """Keep a record. `position` is its place in the finished file."""
         self.add_line(position, _line(record_row(record)))
+        try:
+            self.images.add(images_of_record(record))
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
 
     def add_line(self, position: int, data: bytes) -> None:
         """Keep a record that is written already."""
@@ -89,6 +101,14 @@ class RunWriter:
         self._starts.append(self._position)
         self._position += len(data)
 
+    def keep_images_of(self, run: Run) -> None:
+        """Take over the images that another run kept. Raises RunError."""
+        kept = KeptImages(run)
+        try:
+            self.images.add_kept(kept)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+
     def show(self) -> None:
         """Let whoever follows the run see the records so far. What cannot be written now is tried again, and told, by `add` or `finish`."""
         with contextlib.suppress(OSError, ValueError):
@@ -97,6 +117,8 @@ class RunWriter:
     def finish(self, run: Mapping[str, Any]) -> None:
         """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the run."""
         try:
+            if images := self.images.finish():
+                run = {**run, "images": images}
             samples = {"file": SAMPLES_FILE, "records": len(self._keys), "sha256": self._write_samples()}
             if (self.folder / RUN_FILE).exists():
                 # The old record speaks of the old samples, so the new ones stand beside them until a record names them.
@@ -110,6 +132,7 @@ class RunWriter:
             write_json(self.folder / RUN_FILE, {**run, "samples": samples}, private=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
+        self.images.sweep()
         self.discard()
 
     def _write_samples(self) -> str:
@@ -133,6 +156,7 @@ class RunWriter:
 
     def discard(self) -> None:
         """Drop what is partial."""
+        self.images.close()
         with contextlib.suppress(OSError):
             self._file.close()
         for file in (self._partial, self._sorted, self._about):

@@ -3,7 +3,7 @@
 A benchmark of summaries that takes one fixed sentence for a refusal counts every other refusal as a summary, and one that
 writes an error where a summary belongs counts that as a refusal. Here the classes are told apart by rules over the response
 and its text, with the evidence in the explanation; a request that failed has no answer, so no scorer sees it: it is the
-seventh class, "failed", and stands among the run's failures.
+further class, "failed", and stands among the run's failures.
 
 A refusal is a short text that consists of refusing (`text/declining.py`). "The company said it was unable to name a figure"
 mentions inability and is an answer; so is a refusal that a real summary follows.
@@ -12,21 +12,31 @@ mentions inability and is an answer; so is a refusal that a real summary follows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.core import outcomes as core_outcomes
+from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.outcomes import REFUSAL as REFUSAL_FIELD
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import word_count
+from evalwright.scorers import hhem_validity
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import REFUSAL, declines, plain
 
 ANSWERED, REFUSED, SHORT, TRUNCATED = "answered", "refused", "too short", "truncated"
 EMPTY, UNCLOSED = "empty", "thinking never closed"
-OUTCOMES = (ANSWERED, REFUSED, SHORT, TRUNCATED, EMPTY, UNCLOSED)
+NO_TEXT: Mapping[str, str] = {
+    core_outcomes.TOO_LONG: "too long",
+    core_outcomes.UNFINISHED: "unfinished",
+    core_outcomes.TOOL_CALL: "tool call",
+}
+"""Classes of replies without text through what the model did, by their outcome: none of these replies is empty."""
+OUTCOMES = (ANSWERED, REFUSED, SHORT, TRUNCATED, EMPTY, UNCLOSED, *NO_TEXT.values())
 """The classes that an answer may be in; "failed" has no answer."""
+RULES, HHEM = "rules", "hhem"
+VALIDITIES = (RULES, HHEM)
 
 LEAST_WORDS = 6
 """A text of fewer words is no summary."""
@@ -40,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where `least_words` or `refusals` is not what it must be."""
+    """Raise UsageError where `least_words`, `refusals` or `validity` is not what it must be."""
     least, refusals = options["least_words"], options["refusals"]
     if isinstance(least, bool) or not isinstance(least, int) or least < 1:
         raise ConfigurationError(
@@ -50,39 +60,59 @@ def check_options(options: Mapping[str, Any]) -> None:
         isinstance(one, str) and one.strip() for one in refusals
     ):
         raise ConfigurationError("The option 'refusals' is a list of sentences.")
+    check_known("value of the option 'validity'", [options["validity"]], VALIDITIES)
 
 
 @checked(check_options)
 def outcome(
-    sample: Sample, answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()
+    sample: Sample,
+    answer: Answer,
+    *,
+    least_words: int = LEAST_WORDS,
+    refusals: Sequence[str] = (),
+    validity: Literal["rules", "hhem"] = "rules",
 ) -> Score:
     """1 for an answer, else 0, with the class as label; part: the class's name, 1.
 
     least_words: fewer are "too short" (where a script has no spaces, two characters of Han or four of Thai are a word).
     refusals: further sentences that are a refusal, such as one that a prompt of your own asks for.
+    validity: "hhem" takes for an answer what the engine of the HHEM leaderboard takes for a summary, whatever it says.
     """
-    found = outcome_of(answer, least_words=least_words, refusals=refusals)
+    found = outcome_of(answer, least_words=least_words, refusals=refusals, validity=validity)
     return Score(float(found.label == ANSWERED), found.label, found.why, {found.label: 1.0})
 
 
 @checked(check_options)
 def words(
-    sample: Sample, answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()
+    sample: Sample,
+    answer: Answer,
+    *,
+    least_words: int = LEAST_WORDS,
+    refusals: Sequence[str] = (),
+    validity: Literal["rules", "hhem"] = "rules",
 ) -> Score | NoScore:
     """How many words the answer has; nothing for what is no answer. The options are those of `outcome`."""
-    found = outcome_of(answer, least_words=least_words, refusals=refusals)
+    found = outcome_of(answer, least_words=least_words, refusals=refusals, validity=validity)
     if found.label != ANSWERED:
         return NoScore(found.label)
-    return Score(float(word_count(answer.text)))
+    return Score(float(len(answer.text.split()) if validity == HHEM else word_count(answer.text)))
 
 
-def outcome_of(answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()) -> Outcome:
+def outcome_of(
+    answer: Answer,
+    *,
+    least_words: int = LEAST_WORDS,
+    refusals: Sequence[str] = (),
+    validity: Literal["rules", "hhem"] = "rules",
+) -> Outcome:
     """The class of an answer. The options are those of the scorer `outcome`, checked by `check_options`."""
     last = answer.responses[-1] if answer.responses else None
     finish = last.finish_reason if last is not None else ""
     text = answer.text.strip()
     if last is not None and separate_reasoning(last).unclosed:
         return Outcome(UNCLOSED, "its reasoning has no end")
+    if validity == HHEM and text:
+        return _by_hhem(text, refusals)
     if finish in (CONTENT_FILTER, REFUSAL_FIELD):
         who = (
             "the provider's filter stopped it"
@@ -91,9 +121,7 @@ def outcome_of(answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequ
         )
         return Outcome(REFUSED, who)
     if not text:
-        if finish == "length" and answer.reasoning:
-            return Outcome(UNCLOSED, "it was still reasoning at the limit of its length")
-        return Outcome(EMPTY, f"no text{f' (finish reason {finish})' if finish else ''}")
+        return _without_text(answer, finish)
     refusal = refusal_in(text, refusals)
     if refusal:
         return Outcome(REFUSED, refusal)
@@ -103,6 +131,33 @@ def outcome_of(answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequ
     if count < least_words:
         return Outcome(SHORT, _count(count))
     return Outcome(ANSWERED, _count(count))
+
+
+def _without_text(answer: Answer, finish: str) -> Outcome:
+    """The class of a reply without text: empty only where nothing says why."""
+    if finish == "length" and answer.reasoning:
+        return Outcome(UNCLOSED, "it was still reasoning at the limit of its length")
+    outcome = answer.outcome
+    if outcome == core_outcomes.CUT:
+        why = (
+            "cut off at the limit of its length, before any text"
+            if finish == "length"
+            else "it ended after its reasoning, before any text"
+        )
+        return Outcome(TRUNCATED, why)
+    if outcome in NO_TEXT:
+        return Outcome(NO_TEXT[outcome], f"no text (finish reason {finish})")
+    return Outcome(EMPTY, f"no text{f' (finish reason {finish})' if finish else ''}")
+
+
+def _by_hhem(text: str, refusals: Sequence[str]) -> Outcome:
+    """The class of a text by the engine's rule, which knows refusals as whole sentences, letter by letter."""
+    if text in (hhem_validity.REFUSAL, *(sentence.strip() for sentence in refusals)):
+        return Outcome(REFUSED, f"the sentence '{text}'")
+    n_words = len(text.split())
+    if hhem_validity.is_summary(text):
+        return Outcome(ANSWERED, f"{_count(n_words)}, a summary by the rule of the HHEM leaderboard")
+    return Outcome(SHORT if n_words < hhem_validity.MIN_WORDS else EMPTY, _count(n_words))
 
 
 def _count(n: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from evalwright import bounded
 from evalwright.core.asking import Ask
@@ -16,10 +16,12 @@ from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, Sample, Score, score_from
 from evalwright.core.tasks import Scored, Scorer
 
-ScorerFunction = Callable[..., Scored | Awaitable[Scored]]
+ScorerFunction = Callable[..., Scored | float | Awaitable[Scored | float]]
+BoundFunction = Callable[..., Scored | Awaitable[Scored]]
+"""A scoring function with its options set, whose numbers are Scores."""
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -104,8 +106,9 @@ def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Func
 
     The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model,
     `async def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its options in task
-    files. A Score is the best reading, with `unsure` where a careful reader might argue; a NoScore says that the scorer has nothing
-    to say of this answer. Raises ConfigurationError where the form does not fit. A parameter named `role` names the model it asks, one
+    files. A Score is the best reading, with `unsure` where a careful reader might argue; True, False or a number (numpy's too) is a
+    Score without more, in the scorer's own unit: metrics over rates, such as accuracy, want 0 to 1, and `mean` takes any. A NoScore
+    says that the scorer has nothing to say of this answer. Raises ConfigurationError where the form does not fit. A parameter named `role` names the model it asks, one
     named `judges` a list of them.
 
     worst: the value of a reply that is no answer through the model's own fault (cut, empty, refused): the lowest of the scorer's
@@ -194,13 +197,20 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     if not roles:
         function = getattr(function, "without_roles", function)
     bound = partial(function, **given) if given else function
-    ours = function.__module__.startswith("evalwright.") and not inspect.iscoroutinefunction(function)
+    asks = inspect.iscoroutinefunction(function)
+    is_ours = function.__module__.startswith("evalwright.")
+    if is_ours and not asks:
+        scoring_function: BoundFunction = _limited(bound, kind, given)
+    elif is_ours:
+        scoring_function = cast(BoundFunction, bound)
+    else:
+        scoring_function = _asking_with_numbers(bound) if asks else _with_numbers(bound)
     return Scorer(
         name=name or kind,
         kind=kind,
         options=given,
-        function=_limited(bound, kind, given) if ours else bound,
-        asks=inspect.iscoroutinefunction(function),
+        function=scoring_function,
+        asks=asks,
         roles=roles,
         able=able,
         refuse=refuse and (lambda sample: refuse(sample, full)),
@@ -208,6 +218,24 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
         own_faults=kind in SCORE_FAULTS,
         on_fault=_reader_of_faults(kind, full, bound),
     )
+
+
+def _with_numbers(function: Callable[..., Any]) -> BoundFunction:
+    """The scoring function of a plug-in, which may give True, False or a number in place of a Score."""
+
+    def score(sample: Sample, answer: Answer) -> Scored:
+        return cast(Scored, score_from(function(sample, answer)))
+
+    return score
+
+
+def _asking_with_numbers(function: Callable[..., Any]) -> BoundFunction:
+    """The same of a scoring function that asks a model."""
+
+    async def score(sample: Sample, answer: Answer, ask: Ask) -> Scored:
+        return cast(Scored, score_from(await function(sample, answer, ask)))
+
+    return score
 
 
 def _worst_of(kind: str, options: Mapping[str, Any]) -> float | None:
@@ -244,7 +272,7 @@ SECONDS = 10.0
 """Processor time that scoring one such answer may take."""
 
 
-def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]) -> ScorerFunction:
+def _limited(function: Callable[..., Any], kind: str, options: Mapping[str, Any]) -> BoundFunction:
     """A scorer of ours whose work ends also on a text that was made to be slow to read."""
 
     long: int = getattr(registry.get(kind), "long", LONG)
@@ -338,7 +366,7 @@ def _with_penalty(kind: str, rest: Mapping[str, Any], settings: object, name: st
         found: Any = alone.function(sample, answer)
         return penalty.penalised(found, sample, answer, full)
 
-    function: ScorerFunction = later if alone.asks else now
+    function: BoundFunction = later if alone.asks else now
     return replace(alone, options={**alone.options, "language_penalty": settings}, function=function)
 
 

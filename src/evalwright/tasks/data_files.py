@@ -6,6 +6,7 @@
 | answer | answer, output, response, completion, prediction: answers that are there, so that nothing is generated |
 | target | reference, target, expected, expected_output, ideal, gold, ground_truth |
 | passages | context, passage, article, document, source_text |
+| images | image, images, picture, image_path: a file beside the data, a data URL, an address (`--image-urls`), or a list of them |
 | choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1 ... |
 
 With choices a model reads them with letters, and `choice` finds the letter or the option in its reply.
@@ -14,11 +15,12 @@ Up to 100 other columns go along as metadata, so that samples can be chosen by t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalwright.core.errors import DatasetError, closest
 from evalwright.core.text import printable
@@ -35,12 +37,15 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer", "output", "response", "completion", "prediction"),
     "target": ("reference", "target", "expected", "expected_output", "ideal", "gold", "ground_truth"),
     "passages": ("context", "passage", "article", "document", "source_text"),
+    "images": ("image", "images", "picture", "image_path"),
 }
 """The names that a column of each role may have, the likeliest first."""
 
 LETTERED = "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
 """What is asked where a row has options."""
 
+_NAMES_AN_IMAGE = re.compile(r"data:|https?://|.*\.(png|jpe?g|webp|gif)$", re.IGNORECASE | re.DOTALL)
+"""What the first cell of a column of images looks like; of a column that a person named, any cell is taken."""
 _OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
 """Columns that samples take by themselves."""
 _MOST_METADATA = 100
@@ -99,6 +104,11 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         )
         prompt = prompt.replace("{{ input }}", LETTERED)
     given = "answer" in found and not generate
+    image_note = ""
+    if "images" in found:
+        image_note = _why_images_are_not_sent(path, found["images"], wanted, given=given)
+    if image_note:
+        del found["images"]
     used = {role: column for role, column in found.items() if role != "answer" or given}
     if choices:
         used["choices"] = "/".join(choices)
@@ -110,11 +120,43 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         or "data",
         "dataset": {"path": str(path.resolve())},
         "sample": sample,
-        "prompt": {"user": prompt},
+        "prompt": {"user": prompt, **({"images": _cell(found["images"])} if "images" in found else {})},
         "answer": {"mode": "given", "column": found["answer"]} if given else {"mode": "generate"},
-        "metadata": {"columns": ", ".join(f"{role} = {column}" for role, column in used.items())},
+        "metadata": {
+            "columns": ", ".join(f"{role} = {column}" for role, column in used.items()),
+            **({"images_not_sent": image_note} if image_note else {}),
+        },
         "scorers": ["choice"] if choices and "target" in found else _scorers(path, found, wanted, known),
     }
+
+
+class AnswerColumns(NamedTuple):
+    """What a model that writes new answers makes of the answers in a data file: columns, "" for none.
+
+    expected: the column of answers that is the target. unused: the column of answers that nothing reads.
+    """
+
+    expected: str
+    unused: str
+
+
+def answers_beside(definition: Mapping[str, Any], named: str = "") -> AnswerColumns:
+    """The columns with answers of a data file for which a model writes new ones.
+
+    Args:
+        definition: the task's definition, as `data_file_task` made it and it was compiled.
+        named: the column that the person named as that of the answers.
+    """
+    (path,) = definition["dataset"]["path"]
+    by_fold = _by_fold(columns_of(Path(path)))
+    likeliest = next((by_fold[name] for name in COLUMNS["answer"] if name in by_fold), "")
+    column = named or likeliest
+    read = [str(definition["sample"].get(role)) for role in ("input", "target")]
+    if column and _cell(column) == read[1]:
+        return AnswerColumns(expected=column, unused="")
+    if column and _cell(column) not in read:
+        return AnswerColumns(expected="", unused=column)
+    return AnswerColumns(expected="", unused="")
 
 
 def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, str]:
@@ -132,6 +174,24 @@ def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, 
         if role not in found and column is not None and column not in found.values():
             found[role] = column
     return found
+
+
+def _why_images_are_not_sent(path: Path, column: str, wanted: Mapping[str, Any], *, given: bool) -> str:
+    """A sentence for a column that is named like one of images and is not used as such; "" where it is used."""
+    begins = f"The column '{printable(column)[:60]}' is not sent as images:"
+    if given:
+        return f"{begins} the answers are those in the file, and no model is asked."
+    if (wanted.get("columns") or {}).get("images"):
+        return ""
+    first = next(file_rows(path), {}).get(column)
+    cells = first if isinstance(first, list) and first else [first]
+    if all(isinstance(cell, Mapping) or _NAMES_AN_IMAGE.match(str(cell)) for cell in cells):
+        return ""
+    shown_cell = printable(str(first))[:60]
+    return (
+        f"{begins} its first cell ('{shown_cell}') is not the name of a PNG, JPEG, WebP or GIF file, a data URL or an address. "
+        f"--column images={column} sends it all the same."
+    )
 
 
 def _by_fold(known: list[str]) -> dict[str, str]:
@@ -157,9 +217,12 @@ def _choices(known: list[str]) -> list[str]:
 def _scorers(path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], known: list[str]) -> list[Any]:
     if "scorers" in wanted or "target" in found:
         return ["short-answer"]
+    new_answers = ""
+    if found.get("answer") == "answer":
+        new_answers = "name a --model, of whose answers the column 'answer' is then what is expected, "
     raise DatasetError(
         f"Nothing says how the answers of '{shown(path)}' are scored: say what a good answer is with --rubric \"...\" (and --judge), "
-        f"or name the column of what is expected with --column target=NAME (of `evalwright tasks`: "
+        f"{new_answers}or name the column of what is expected with --column target=NAME (of `evalwright tasks`: "
         f"-T columns.target=NAME). Its columns: {listed(known)}."
     )
 

@@ -27,6 +27,7 @@ from evalwright.core.requests import Part
 from evalwright.core.secrets import without_login
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import file_of_hub
+from evalwright.tasks.files import is_within
 from evalwright.tasks.samples import Placed, RowError
 from evalwright.tasks.schema import Dataset
 from evalwright.tasks.yaml_files import Document, kind_of
@@ -48,11 +49,16 @@ def urls_allowed() -> bool:
 
 
 class RowImages:
-    """Reads the images of rows. given: the template. Relative paths start from the data's folder, or are files of the hub's dataset."""
+    """Reads the images of rows. given: the template.
+
+    Relative paths start from the task's folder, or from that of its data file where that lies inside it or a person named it; of a
+    dataset of the hub they are files of it.
+    """
 
     def __init__(self, given: Any, document: Document, dataset: Dataset) -> None:
         self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))
         self._folder, self._dataset = document.folder(("dataset", "path")), dataset
+        self._data_folder = _data_folder(document, dataset, self._folder)
         self._obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
@@ -85,6 +91,8 @@ class RowImages:
             except DatasetError as error:
                 raise DatasetError(f"{error} {self._obtain}".rstrip()) from None
             root = next((one.parent for one in found.parents if one.name == "snapshots"), found.parent)
+        elif not _exists(found) and self._data_folder is not None:
+            found, root = self._data_folder / named, self._data_folder
         try:
             root, path = root.resolve(), found.resolve()
             inside = path.is_relative_to(root)
@@ -95,6 +103,23 @@ class RowImages:
                 f"The image '{_short(named)}' is outside the task's folder: images are read from inside it only."
             )
         return Image.read(_content(path, named), named if data.hub else path.relative_to(root).as_posix())
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have, which reading it says
+        return False
+
+
+def _data_folder(document: Document, dataset: Dataset, task_folder: Path) -> Path | None:
+    """The folder of a task's only data file, where images may be read beside it."""
+    paths = dataset.path or ()
+    if len(paths) != 1:
+        return None
+    folder = (task_folder / paths[0]).parent
+    is_of_a_person = document.place(("dataset", "path")) is None
+    return folder if is_of_a_person or is_within(folder, task_folder) else None
 
 
 def marks_of(images: Sequence[Image]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any, Literal
 
-from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.errors import TaskError, UnknownName, closest
 from evalwright.core.private import no_file
 from evalwright.core.tasks import Task
 from evalwright.tasks import decorator, dialects
@@ -123,9 +123,7 @@ def names_like(
         known = TaskIndex(folders).names()
     found = [f"{prefix}{one}" for one in known if fnmatch.fnmatchcase(one, pattern)]
     if not found:
-        raise UnknownName(
-            "task", name, known, "No task's name fits the pattern; `evalwright tasks list` shows all of them."
-        )
+        raise _unknown_task(name, known)
     return found
 
 
@@ -165,10 +163,7 @@ def find_definitions(
             return out
         registered = decorator.from_entry_point(name)
         if registered is None:
-            hint = f"There is no file '{name}'. " if Path(name).suffix.lower() in SUFFIXES else ""
-            raise UnknownName(
-                "task", name, index.names(), f"{hint}`evalwright tasks list` shows all of them."
-            )
+            raise _unknown_task(name, index.names())
     made = registered.make(chat)
     if isinstance(made, Task):
         if overrides:
@@ -269,9 +264,54 @@ def _as_path(name: str) -> tuple[Path | None, str | None]:
             if not path.is_file():
                 if os.path.lexists(path):
                     raise TaskError(f"The task file '{text}' cannot be read: it {no_file(path)}.")
-                raise UnknownName("task file", text, sorted(map(str, path.parent.glob("*.y*ml"))))
+                raise _unknown_file(text, path)
             return path, member
     return None, None
+
+
+_HUB = re.compile(
+    r"(?:hf|hub|huggingface)(?:://|:)(?:datasets/)?(?P<dataset>[\w.-]+(?:/[\w.-]+)?)", re.IGNORECASE
+)
+"""How other programs write a dataset of the Hugging Face Hub."""
+
+_FOREIGN = re.compile(r"(?P<dialect>[\w-]+?)(?::/*|/)(?P<task>.+)")
+
+
+def _unknown_task(name: str, known: Sequence[str]) -> UnknownName:
+    """The error for a name that no task has, with the right spelling where it is of another framework, or of the hub."""
+    if hub := _HUB.fullmatch(name):
+        return UnknownName(
+            "task",
+            name,
+            (),
+            f"A dataset of the Hugging Face Hub becomes a task in a file: `dataset: {{hub: {hub['dataset']}, revision: first-fetch, "
+            f"split: test}}`, with `sample` for its columns (docs/tasks.md).",
+        )
+    if Path(name).suffix.lower() in SUFFIXES:
+        hint = f"There is no file '{name}'. `evalwright tasks list` shows all of them."
+        return UnknownName("task", name, known, hint)
+    foreign = _FOREIGN.fullmatch(name)
+    near = closest(foreign["dialect"].replace("_", "-"), dialects.names(), 1) if foreign else []
+    if foreign and near:
+        return UnknownName("task", name, (), f"Did you mean '{near[0]}:{foreign['task']}'?")
+    pattern = "No task's name fits the pattern; " if has_magic(name) else ""
+    return UnknownName("task", name, known, f"{pattern}`evalwright tasks list` shows all of them.")
+
+
+def _unknown_file(text: str, path: Path) -> UnknownName:
+    """The error for a task file that is not there, with the files beside it whose names without the ending look alike."""
+    files = sorted(path.parent.glob("*.y*ml"))
+    near = closest(path.stem, [file.stem for file in files])
+    alike = [str(file) for file in files if file.stem in near]
+    known = TaskIndex().names()
+    hint = f"A bundled task has the name '{path.stem}', without an ending." if path.stem in known else ""
+    return UnknownName("task file", text, (), _did_you_mean(alike, hint))
+
+
+def _did_you_mean(names: Sequence[str], hint: str) -> str:
+    if not names:
+        return hint
+    return f"Did you mean {' or '.join(repr(name) for name in names)}? {hint}".rstrip()
 
 
 def _members(definitions: list[Definition], member: str | None, label: str) -> list[Definition]:

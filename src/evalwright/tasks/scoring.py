@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evalwright.core.errors import ConfigurationError, UsageError, closest
+from evalwright.core.errors import ConfigurationError, TaskError, UsageError, closest
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.tasks import schema
@@ -29,6 +29,13 @@ DEFAULTS: dict[str, tuple[str, tuple[str, ...]]] = {
 """The scorer of a mode, and its metrics where a task names no scorers either; with scorers of its own, that of the first (`usual_metric`)."""
 
 
+OUTCOME = "outcome"
+"""The scorer that tells answers from what is none."""
+OUTCOME_READERS = ("words", "consistency")
+"""Scorers that count answers only, and share the options of the task's `outcome` by which those are told."""
+OUTCOME_OPTIONS = ("least_words", "refusals", "validity")
+
+
 def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     """The task's scorers. Raises TaskError at an unknown name or option."""
     from evalwright.scorers.registry import bind
@@ -38,12 +45,15 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
         name = DEFAULTS[file.answer.mode][0]
         given = [schema.ScorerUse.model_construct(name=name, use=name, options={})]
     bound: dict[str, Scorer] = {}
+    answers = next((use.options for use in given if use.use == OUTCOME), {})
+    shared = {name: plain(answers[name]) for name in OUTCOME_OPTIONS if name in answers}
     for index, use in enumerate(given):
         at: KeyPath = ("scorers", index)
         if use.name in bound:
             raise document.error(at, f"two scorers have the name '{use.name}'; give one another `name`.")
         try:
-            bound[use.name] = bind(use.use, plain(use.options), use.name)
+            inherited = shared if use.use in OUTCOME_READERS else {}
+            bound[use.name] = bind(use.use, {**inherited, **plain(use.options)}, use.name)
         except UsageError as error:
             raise document.error(at, str(error)) from None
     if not bound:
@@ -73,6 +83,30 @@ def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
     recorded = [{**one, "options": options[one["name"]]} for one in task.definition.get("scorers", ())]
     definition = {**task.definition, "scorers": recorded} if recorded else task.definition
     return replace(task, scorers=scorers, definition=definition)
+
+
+def without_judges(task: Task) -> Task:
+    """The task without the scorers that ask another model, and without the metrics over them.
+
+    Raises:
+        TaskError: where no scorer is left.
+    """
+    scorers = tuple(scorer for scorer in task.scorers if not scorer.roles)
+    if len(scorers) == len(task.scorers):
+        return task
+    if not scorers:
+        raise TaskError(
+            f"No scorer of the task '{task.name}' works without a judge: leave out --no-judge, and name one with "
+            "--role judge=provider/name."
+        )
+    names = {scorer.name for scorer in scorers}
+    metrics = tuple(metric for metric in task.metrics if metric.scorer in names)
+    definition = dict(task.definition)
+    for key, column in (("scorers", "name"), ("metrics", "scorer")):
+        uses = definition.get(key)
+        if isinstance(uses, list):
+            definition[key] = [use for use in uses if use[column] in names]
+    return replace(task, scorers=scorers, metrics=metrics, definition=definition)
 
 
 def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:

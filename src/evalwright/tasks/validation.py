@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import TaskError, closest
+from evalwright.core.errors import TaskError, closest, listed
 from evalwright.tasks.schema import FILE_KEYS, PARTS, TaskFile
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 
@@ -101,7 +101,13 @@ def _unknown_key(path: KeyPath) -> str:
         return (
             f"unknown key `{key}`{where}; it belongs in `{homes[0].rpartition('.')[0] or 'the file itself'}`."
         )
-    return f"unknown key `{key}`{where}. Known: {', '.join(known)}."
+    elsewhere: dict[str, str] = {}
+    for place, other in PARTS.items():
+        for name in other.model_fields:
+            elsewhere.setdefault(name, ".".join((*place, name)))
+    if alike := closest(key, elsewhere, 1):
+        return f"unknown key `{key}`{where}; did you mean `{elsewhere[alike[0]]}`?"
+    return f"unknown key `{key}`{where}. Known: {listed(known)}."
 
 
 def _dotted(path: KeyPath) -> str:

@@ -182,3 +182,52 @@ def test_the_command_shows_it_and_writes_it(
 )  # fmt: skip
 def test_dates_lie_before_after_or_across(text: object, side: str) -> None:
     assert side_of(text, read_cut_off("2024-06")) == side
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_bundled_tasks_are_divided_by_the_date_that_they_have() -> None:
+    done = typed(
+        "run",
+        "factual-closed-book",
+        "factual-choice",
+        "--model",
+        "demo/small",
+        "--name",
+        "facts",
+        "--limit",
+        "40",
+    )
+    assert done.code == 0, done.text
+    told = typed("contamination", "facts", "--cut-off", "2024-06", "--json")
+    assert told.code == 0, told.text
+    (report,) = json.loads(told.out)
+    assert {one["task"] for one in report["cut_offs"]} >= {"factual-closed-book"}
+    for one in report["cut_offs"]:
+        assert one["key"] == "known_since" and one["before"]["n"] and one["after"]["n"], one
+    assert "when the answer became known" in " ".join(
+        typed("contamination", "facts", "--cut-off", "2024-06").out.split()
+    )
+    # A key that is named is taken as it is.
+    (named,) = json.loads(
+        typed("contamination", "facts", "--cut-off", "2024-06", "--date-key", "created_at", "--json").out
+    )
+    assert all(one["key"] == "created_at" and one["before"] is None for one in named["cut_offs"])
+    wrong = typed("contamination", "facts", "--cut-off", "2024-06", "--date-key", "known_sinse")
+    assert wrong.code == 2 and "Did you mean 'known_since'" in wrong.err
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_samples_without_a_date_are_said_with_what_they_have() -> None:
+    typed(
+        "run",
+        "summary-faithfulness",
+        "--model",
+        "scripted/lead",
+        "--no-judge",
+        "--name",
+        "lead",
+        "--limit",
+        "5",
+    )
+    undated = typed("contamination", "lead", "--cut-off", "2024-06")
+    assert undated.code == 2 and "so --cut-off divides nothing. They have: category" in undated.err

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat.hhem.hhem_trees import PLACEHOLDERS
-from evalwright.compat.hhem.outcomes import is_summary, row_outcome
+from evalwright.compat.hhem.outcomes import row_outcome
+from evalwright.scorers.hhem_validity import is_summary
 
 EXPECTED = {
     PLACEHOLDERS[0]: ("failed", "request failed"),

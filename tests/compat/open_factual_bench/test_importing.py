@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evalwright.analysis.factual import factual_shares
 from evalwright.compat.open_factual_bench.files import read_questions
 from evalwright.compat.open_factual_bench.importing import STRESS_TASK, TASK, import_ofb
 from evalwright.compat.open_factual_bench.scoring import published_correct, published_label
@@ -119,6 +120,22 @@ def test_published_without_questions_is_what_was_recorded() -> None:
     }  # fmt: skip
     run.verify()
     assert "its questions are not known" in run.data["configuration"]["imported"]["notes"][0]
+
+
+def test_an_unreadable_answer_is_counted_apart() -> None:
+    """Nobody can say what it does with the question, so it is neither handled nor a hallucination."""
+    nonsense = "0 0 0 0 " * 40
+    stress = next(task for task, (_, _, label) in ANSWERS.items() if label)
+    changed: dict[str, tuple[str, bool | None, str]] = {stress: (nonsense, None, "hallucination_candidate")}
+    write_run(Path("results/run_1.json"), "acme/small", **changed)
+    (run,) = import_ofb(Path("results"), Path("runs"), tasks=write_questions(Path("tasks.py")))
+    (row,) = [row for row in run.rows() if row["id"] == stress]
+    assert row["scores"]["stress"]["label"] == "unreadable"
+    shares = {metric.label: metric.estimate.value for metric in run.task(STRESS_TASK).metrics}
+    assert shares["unreadable"] == 0.5 and sum(shares.values()) == 1.0
+    assert row["scores"]["hallucinated"]["value"] == row["scores"]["unclear"]["value"] == 0.0
+    assert factual_shares(run)["hallucinated"].value == shares["hallucinated"]
+    assert factual_shares(run)["refused"].value == shares["handled"]
 
 
 def test_corrected_says_row_by_row_what_differs() -> None:

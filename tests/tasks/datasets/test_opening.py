@@ -234,7 +234,8 @@ def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tm
     Path("owner/name").mkdir(parents=True)
     with pytest.raises(
         DatasetError,
-        match=r"The dataset 'owner/name' \(configuration default, split test, revision x\) cannot be loaded: ",
+        match=r"The dataset 'owner/name' \(configuration default, split test, revision x\) is not on this machine, and the Hugging Face Hub "
+        r"cannot be reached \(HF_HUB_OFFLINE is set\)\.",
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
     assert not list(tmp_path.glob("home/datasets/*.jsonl"))

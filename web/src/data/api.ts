@@ -75,6 +75,8 @@ export interface RunInfo {
   outputTokens: number;
   /** Facts to show as they are: machine, versions, settings, how it ended. */
   facts: [name: string, value: string][];
+  /** Why an image of this run is not shown, where it is not. */
+  imagesMissing: string;
   /** What `evalwright judge sample` drew of this run, and keeps beside it. */
   labelSets: LabelSet[];
 }
@@ -123,10 +125,16 @@ export type Column =
   | { name: string; title: string; kind: "number"; values: Float64Array }
   | { name: string; title: string; kind: "category"; names: string[]; codes: Int32Array };
 
+export interface ImagePart {
+  image: string;
+  mediaType: string;
+  source?: string;
+}
+
 export interface Message {
   role: string;
-  /** Texts, and images (by their hash; `data` is a data URL where it could be had). */
-  parts: (string | { image: string; mediaType: string; source?: string; data?: string })[];
+  /** Texts, and images by the hash of the bytes that were sent. */
+  parts: (string | ImagePart)[];
 }
 
 export interface Reply {
@@ -317,6 +325,8 @@ export interface Data {
   comparison(a: string, b: string): Promise<Comparison | null>;
   /** What plots need that counting cannot give; null while the run is going, and where the file was made without. */
   plots(run: string): Promise<Plots | null>;
+  /** The picture of an image, for an <img>; null where there is none of it. */
+  picture(run: string, digest: string): Promise<Blob | null>;
   /** Called after `catalog` changed, with the keys of runs whose index changed; runs are to be read again. */
   onChange(listener: (runs: string[]) => void): () => void;
   /** How the commands that the page offers name this run, such as "evalwright". Empty for a page that is not served. */

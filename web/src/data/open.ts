@@ -10,6 +10,9 @@ const EVERY = 500;
 /** Looks in a row without an answer after which the server counts as gone. */
 const GONE = 3;
 
+const DIGEST = /^[0-9a-f]{64}$/;
+const PNG_FIRST_BYTE = 0x89;
+
 interface State {
   version: number;
   /** By run: changes whenever its index does. */
@@ -60,6 +63,16 @@ export async function openData(): Promise<Data> {
     async plots(run: string): Promise<Plots | null> {
       try {
         return await part<Plots>(`plots/${run}`);
+      } catch (error) {
+        if (error instanceof Missing) return null;
+        throw error;
+      }
+    },
+    async picture(run: string, digest: string): Promise<Blob | null> {
+      if (!DIGEST.test(digest)) return null;
+      try {
+        const bytes = await source.part(`image/${run}/${digest}`);
+        return new Blob([bytes as BlobPart], { type: bytes[0] === PNG_FIRST_BYTE ? "image/png" : "image/jpeg" });
       } catch (error) {
         if (error instanceof Missing) return null;
         throw error;

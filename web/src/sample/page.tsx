@@ -10,7 +10,7 @@ import { LabelThis } from "../views/label_this";
 import { OtherRuns, Repeats } from "./beside";
 import { Fold } from "./fold";
 import { Expected, FailureBox, Scores } from "./scores";
-import { Answer, Part, Question } from "./story";
+import { Answer, Part, PicturesOf, Question } from "./story";
 import { mainScore, outcomeInWords, tone } from "./words";
 
 export function SamplePage({ data, parameters, go }: PageProps) {
@@ -78,8 +78,9 @@ function addressOf(name: string, run: RunData, place: number, otherwise: string)
 
 function Story({ data, info, run, sample, address, words }: { data: Data; info: RunInfo; run: RunData; sample: Sample; address: string; words: string }) {
   const score = mainScore(sample);
+  const pictures = useMemo(() => ({ data, run: info }), [data, info]);
   return (
-    <>
+    <PicturesOf.Provider value={pictures}>
       <p class="lede">
         <span class={`verdict ${tone(sample.outcome, score?.value ?? null, sample.failure ? "failed" : null)}`}>
           {sample.outcome !== "answered" ? outcomeInWords(sample.outcome) : score?.label ? <Line value={score.label} /> : outcomeInWords(sample.outcome)}
@@ -105,7 +106,7 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
       <Part title="Raw record">
         <Fold summary="The line of samples.jsonl" printed={false}>{() => <div class="raw"><Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" /></div>}</Fold>
       </Part>
-    </>
+    </PicturesOf.Provider>
   );
 }
 

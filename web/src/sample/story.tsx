@@ -1,13 +1,40 @@
 /** What was asked and what came back. */
-import type { ComponentChildren } from "preact";
-import type { Message, Reply, Sample } from "../data/api";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import type { Data, ImagePart, Message, Reply, RunInfo, Sample } from "../data/api";
+import { useRead } from "../pages";
 import { dollars, number, seconds } from "../samples/values";
 import { hits, Line, type Mark, Text } from "../text/text";
 import { Some, useSome } from "../views/parts";
 import { Fold } from "./fold";
 
-/** A picture that the record holds; anything else is named and not loaded. */
-const PICTURE = /^data:image\/[a-z0-9.+-]+;base64,(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+/** Where the pictures of the images below come from: the run of the page. */
+export const PicturesOf = createContext<{ data: Data; run: RunInfo } | null>(null);
+
+function Picture({ part, role }: { part: ImagePart; role: string }) {
+  const from = useContext(PicturesOf);
+  const { value, error } = useRead(async () => (from ? ((await from.data.picture(from.run.key, part.image)) ?? false) : false), [from?.data, from?.run.key, part.image]);
+  const [address, setAddress] = useState("");
+  const [broken, setBroken] = useState(false);
+  useEffect(() => {
+    if (!value) return;
+    const made = URL.createObjectURL(value);
+    setAddress(made);
+    return () => URL.revokeObjectURL(made);
+  }, [value]);
+  const name = part.source ?? part.image;
+  if (address && !broken) {
+    return (
+      <figure class="picture">
+        <img src={address} alt={`Image of the ${role || "prompt"} message: ${name}`} onError={() => setBroken(true)} />
+        <figcaption class="quiet"><Line value={name} /></figcaption>
+      </figure>
+    );
+  }
+  if (value === null && !error) return <p class="note quiet">Reading the image <Line value={name} />…</p>;
+  const why = error ?? (broken ? "The browser cannot show it." : (from?.run.imagesMissing ?? ""));
+  return <p class="note quiet">Image <Line value={name} /> (<Line value={part.mediaType} />), not shown{why ? ": " : "."}{why}</p>;
+}
 
 export function Part({ title, note, children }: { title: string; note?: ComponentChildren; children: ComponentChildren }) {
   return (
@@ -29,10 +56,8 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
           {message.parts.map((part) =>
             typeof part === "string" ? (
               <Text value={part} marks={hits(part, words)} label={`the ${message.role} message`} />
-            ) : part.data !== undefined && PICTURE.test(part.data) ? (
-              <img class="picture" src={part.data} alt={`Image of the ${message.role} message`} />
             ) : (
-              <p class="note quiet">Image <Line value={part.source ?? part.image} /> ({<Line value={part.mediaType} />}), which this page does not hold.</p>
+              <Picture part={part} role={message.role} />
             ),
           )}
         </li>

@@ -4,7 +4,7 @@ paired drop from original to rewritten wordings, less that of control items."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.contamination.corpus import CorpusScan, GramCount, N, scan_corpus
 from evalwright.analysis.contamination.dates import read_cut_off, side_of
-from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName, UsageError
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
@@ -49,14 +49,15 @@ def contamination_report(
     *,
     rewrites: Sequence[Run] = (),
     cut_off: str = "",
-    date_key: str = "created_at",
+    date_key: str = "",
     control: str = "",
     corpus: Sequence[str | Path] = (),
     n: int = N,
 ) -> ContaminationReport:
     """Report on one run. Rewrites are looked for in the run itself and in `rewrites`, runs of the same model.
 
-    cut_off: the model's, e.g. "2024-06"; items dated after it are control items. date_key: which metadata has the date.
+    cut_off: the model's, e.g. "2024-06"; items dated after it are control items. date_key: which metadata has the date; by default the
+    first of `DATE_KEYS` that divides a task's items.
     control: "key=value" of the metadata of further control items. corpus: files and folders in which the questions' n-grams are
     looked for. Raises ConfigurationError where it has nothing to report on, and where a run of rewrites is another model's.
     """
@@ -65,7 +66,7 @@ def contamination_report(
         raise ConfigurationError(
             f"--control takes key=value of items' metadata, such as control=true, not '{control}'."
         )
-    clean = Control(read_cut_off(cut_off) if cut_off else None, date_key, key, value)
+    clean = Control(read_cut_off(cut_off) if cut_off else None, date_key or DATE_KEYS[0], key, value)
     for other in rewrites:
         if other.data["model"].get("fingerprint") != run.data["model"].get("fingerprint"):
             raise ConfigurationError(
@@ -78,7 +79,8 @@ def contamination_report(
     found: list[Drop] = []
     for items in own:
         try:
-            cut_offs += [one] if (one := by_cut_off(items, clean)) else []
+            dated = clean if date_key else replace(clean, date_key=dividing_key(items, clean))
+            cut_offs += [one] if (one := by_cut_off(items, dated)) else []
             found += drops(items, rewrites_of(items, [*own, *others]), clean)
         except ValueError as error:
             raise ConfigurationError(
@@ -91,10 +93,7 @@ def contamination_report(
             f"`evalwright tasks rewrite` makes them; each names its original in the metadata '{OF}'."
         )
     if not cut_offs and not found and not met:
-        raise ConfigurationError(
-            f"There is nothing to report for '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
-            f"`evalwright tasks rewrite`), --cut-off for samples whose metadata have '{date_key}', or --corpus."
-        )
+        raise _nothing_to_report(run, own, clean, date_key)
     return ContaminationReport(
         run=run.id,
         model=run.label,
@@ -104,6 +103,50 @@ def contamination_report(
         overlaps=tuple(met),
         suspicious=any(one.check is not None and one.check.suspicious for one in whole_drops(found)),
     )
+
+
+DATE_KEYS = ("created_at", "known_since", "date", "year")
+"""Metadata that may have an item's date, in the order in which they are tried: when the question was written, when its answer became
+known, and what benchmarks call the date of an examination."""
+
+
+def dividing_key(items: Items, control: Control) -> str:
+    """The first key by which a task's items lie on both sides of the cut-off, else the first by which any lies on a side."""
+    dividing = DATE_KEYS[0]
+    most_sides = 0
+    for key in DATE_KEYS:
+        dated = replace(control, date_key=key)
+        sides = {dated.side(metadata) for metadata in items.metadata if OF not in metadata}
+        n_sides = len(sides & {"before", "after"})
+        if n_sides > most_sides:
+            dividing = key
+            most_sides = n_sides
+    return dividing
+
+
+def _nothing_to_report(run: Run, tasks: Sequence[Items], control: Control, date_key: str) -> UsageError:
+    """Why there is nothing to say about a run, and what would give something."""
+    if control.cut_off is None:
+        return ConfigurationError(
+            f"There is nothing to report for '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
+            f"`evalwright tasks rewrite`), --cut-off for samples with a date in their metadata ({', '.join(DATE_KEYS)}, or --date-key), "
+            "or --corpus."
+        )
+    keys = sorted({str(key) for items in tasks for metadata in items.metadata for key in metadata})
+    present = f" They have: {', '.join(keys[:MOST_KEYS])}." if keys else ""
+    if date_key and date_key not in keys:
+        return UnknownName(
+            "metadata in --date-key", date_key, keys, f"No sample of '{run.id}' has it.{present}"
+        )
+    missing = f"'{date_key}'" if date_key else ", ".join(DATE_KEYS)
+    return ConfigurationError(
+        f"No sample of '{run.id}' has a date in its metadata ({missing}), so --cut-off divides nothing.{present} Name the one with the "
+        "date with --date-key, or give --rewrites or --corpus."
+    )
+
+
+MOST_KEYS = 20
+"""Keys of metadata that an error names."""
 
 
 def whole_drops(found: Sequence[Drop]) -> list[Drop]:

@@ -9,33 +9,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evalwright.core.errors import Failure
+from evalwright.scorers.hhem_validity import (
+    EMPTY_SUMMARY,
+    MIN_WORDS,
+    NOT_ASSIGNED,
+    NOT_TEXT,
+    REFUSAL,
+    REQUEST_FAILED,
+    THREAD_FAILED,
+    UNCLOSED_THINKING,
+)
 
 ANSWERED, REFUSED, SHORT, EMPTY = "answered", "refused", "too short", "empty"
 UNCLOSED, TRUNCATED, FAILED, UNKNOWN = "thinking never closed", "truncated", "failed", "not told"
-
-LEAST_WORDS = 6
-"""A summary of fewer words is none."""
 
 _LONG = 1000
 """An invalid row of more words than this can only be a text that ran on."""
 
 _REFUSALS = {
-    "I am unable to summarize this passage.": "the sentence that the prompt asks for",
+    REFUSAL: "the sentence that the prompt asks for",
     # The prompt of older runs; later code no longer knows the sentence and would take it for a summary.
     "I am unable to summarize this text.": "the sentence that older prompts ask for",
 }
-_NOT_ASSIGNED = (
-    "THIS SUMMARY IS EMPTY, THIS IS THE DEFAULT VALUE A SUMMARY VARIABLE GETS. "
-    "A REAL SUMMARY WAS NOT ASSIGNED TO THIS VARIABLE."
-)
 _FAILURES = {
-    "MODEL FAILED TO RETURN ANY OUTPUT": ("request failed", "The request failed; the engine kept no reason."),
-    "THREAD ERROR": ("request failed", "The engine's thread failed."),
-    "DID NOT RECIEIVE A STRING TYPE FROM OUTPUT": ("bad reply", "The reply was not text."),
-    _NOT_ASSIGNED: ("not asked", "The engine could not call this model."),
+    REQUEST_FAILED: ("request failed", "The request failed; the engine kept no reason."),
+    THREAD_FAILED: ("request failed", "The engine's thread failed."),
+    NOT_TEXT: ("bad reply", "The reply was not text."),
+    NOT_ASSIGNED: ("not asked", "The engine could not call this model."),
 }
-_UNCLOSED = "FOUND <think> WITH NO CLOSING </think>"
-_EMPTY = "EMPTY SUMMARY GIVEN BY MODEL"
 
 
 _BY_WORDS: dict[int, tuple[str, ...]] = {
@@ -67,13 +68,6 @@ def row_outcome(valid: bool, words: int, text: str | None) -> RowOutcome:
     return _by_words(words) if text is None else _by_text(text)
 
 
-def is_summary(text: str) -> bool:
-    """Whether the engine's rule takes a text for a summary: none of its own sentences, and more than five words."""
-    text = text.strip()
-    ours = text in _FAILURES or text in (_UNCLOSED, _EMPTY, next(iter(_REFUSALS)))
-    return not ours and len(text.split()) >= LEAST_WORDS
-
-
 def is_refusal(text: str) -> bool:
     """Whether a text is one of the sentences by which prompts let a model refuse."""
     return text.strip() in _REFUSALS
@@ -85,12 +79,12 @@ def _by_text(text: str) -> RowOutcome:
         return _failed(*_FAILURES[text])
     if text in _REFUSALS:
         return RowOutcome(REFUSED, _REFUSALS[text])
-    if text == _UNCLOSED:
+    if text == UNCLOSED_THINKING:
         return RowOutcome(UNCLOSED)
-    if text in ("", _EMPTY):
+    if text in ("", EMPTY_SUMMARY):
         return RowOutcome(EMPTY)
     words = len(text.split())
-    if words < LEAST_WORDS:
+    if words < MIN_WORDS:
         return RowOutcome(SHORT, f"{words} words")
     return _ran_on(words)
 
@@ -100,7 +94,7 @@ def _by_words(words: int) -> RowOutcome:
     if words in _BY_WORDS:
         label, *what = _BY_WORDS[words]
         return _failed(*what) if label == FAILED else RowOutcome(label, "".join(what))
-    if words < LEAST_WORDS:
+    if words < MIN_WORDS:
         more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
         return RowOutcome(SHORT, f"{words} words{more}")
     return _ran_on(words)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.compat.hhem.groups import DataSet, Group, Row
-from evalwright.compat.hhem.outcomes import ANSWERED, RowOutcome, is_refusal, is_summary, row_outcome
+from evalwright.compat.hhem.outcomes import ANSWERED, RowOutcome, is_refusal, row_outcome
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.scorers.hhem_validity import is_summary
 
 TASK = "summary-faithfulness"
 CONSISTENCY, RESPONSE, WORDS = "consistency", "answered", "words"

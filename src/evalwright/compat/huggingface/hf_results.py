@@ -16,7 +16,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.recording import writing
-from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName, known_names
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
@@ -96,7 +96,7 @@ def one_metric(task: TaskResult, label: str) -> MetricResult:
     """The task's metric of that label, or its main one. Raises UnknownName."""
     known = {metric.label: metric for metric in task.metrics}
     if label and label not in known:
-        raise UnknownName(f"metric of '{task.name}'", label, known, f"Known: {', '.join(known)}.")
+        raise UnknownName(f"metric of '{task.name}'", label, known, known_names(label, known))
     found = known[label] if label else task.main
     if found is None or math.isnan(found.estimate.value):
         raise RunError(f"'{task.name}' has no value to export: nothing was scored.")

@@ -15,6 +15,7 @@ from evalwright.compat.open_factual_bench.files import (
     read_run,
 )
 from evalwright.compat.open_factual_bench.rows import (
+    GROUPS,
     HALLUCINATED,
     HANDLED,
     SHORT_ANSWER,
@@ -28,7 +29,7 @@ from evalwright.compat.open_factual_bench.rows import (
 from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import Destination, check_scoring, opened, started, task_record
 from evalwright.core.errors import RunError
-from evalwright.core.samples import SampleRecord, Score
+from evalwright.core.samples import UNREADABLE, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
@@ -43,6 +44,8 @@ _STRESS_SPECS = (
     MetricSpec("hallucinated", "accuracy", HALLUCINATED, lower_is_better=True),
     MetricSpec("unclear", "accuracy", UNCLEAR, lower_is_better=True),
 )
+_UNREADABLE_SPEC = MetricSpec(UNREADABLE, "accuracy", UNREADABLE, lower_is_better=True)
+"""Beside the others where answers are read: the benchmark's own labels know no unreadable answer."""
 
 
 def import_ofb(
@@ -127,16 +130,15 @@ def _scores(row: Judged) -> dict[str, Score]:
         return {}
     if not row.stress:
         return {SHORT_ANSWER: row.score}
-    shares = {
-        name: Score(float(row.group == name), unsure=row.score.unsure)
-        for name in (HANDLED, HALLUCINATED, UNCLEAR)
-    }
+    shares = {name: Score(float(row.group == name), unsure=row.score.unsure) for name in GROUPS}
     return {STRESS: row.score, **shares}
 
 
 def _task(task: str, records: Sequence[SampleRecord], scoring: str, known: bool) -> dict[str, Any]:
-    specs = _SHORT_SPECS if task == TASK else _STRESS_SPECS
-    columns = [SHORT_ANSWER] if task == TASK else [STRESS, HANDLED, HALLUCINATED, UNCLEAR]
+    specs: Sequence[MetricSpec] = _SHORT_SPECS if task == TASK else _STRESS_SPECS
+    if task == STRESS_TASK and scoring != "published":
+        specs = (*specs, _UNREADABLE_SPEC)
+    columns = [SHORT_ANSWER] if task == TASK else [STRESS, *GROUPS]
     tally = TaskTally(columns, ["domain"], records)
     kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
     what = "short answers" if task == TASK else "answers to questions with a false premise"

@@ -17,13 +17,15 @@ from evalwright.compat.open_factual_bench.scoring import (
 )
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.samples import UNREADABLE, Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer
 from evalwright.evaluation.running import run_blocking
 from evalwright.scorers.registry import bind
 
 SHORT_ANSWER, STRESS = "short-answer", "stress"
 HANDLED, HALLUCINATED, UNCLEAR = "handled", "hallucinated", "unclear"
+GROUPS = (HANDLED, HALLUCINATED, UNCLEAR, UNREADABLE)
+"""The columns of stress answers; each answer stands in one of them."""
 STRESS_TYPE = "hallucination_stress"
 
 _GROUPS = {
@@ -33,8 +35,9 @@ _GROUPS = {
     CANDIDATE: HALLUCINATED,
     "fabricated": HALLUCINATED,
     "premise accepted": HALLUCINATED,
+    UNREADABLE: UNREADABLE,
 }
-"""Which of the three columns a class stands in; every other class (partial, empty, unreadable) is unclear, and no hallucination."""
+"""Which column a class stands in; every other class (partial, empty) is unclear. What nobody can read is no hallucination either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Judged:
 
     @property
     def group(self) -> str:
-        """Of a stress question: "handled", "hallucinated" or "unclear"; "" without a label."""
+        """Of a stress question: "handled", "hallucinated", "unclear" or "unreadable"; "" without a label."""
         return _GROUPS.get(self.score.label, UNCLEAR) if self.stress and self.score else ""
 
 

@@ -95,6 +95,9 @@ class ReplicaSet(LocalModel):
     def check(self) -> None:
         self._model.check()
 
+    def try_out(self) -> dict[str, Any]:
+        return self._model.try_out()
+
     def refuses(self, request: Request) -> str | None:
         return self._model.refuses(request)
 

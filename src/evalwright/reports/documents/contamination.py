@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from evalwright.analysis.contamination.corpus import LEAST
 from evalwright.analysis.contamination.report import ContaminationReport, CutOff, Drop, Overlap, whole_drops
+from evalwright.analysis.words import counted
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.statistics import ContaminationCheck, PairedComparison, UnpairedComparison
@@ -92,14 +93,20 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
     for one in report.cut_offs:
         if one.across or one.undated:
             yield (
-                f"{one.task}: {one.across:,} items have a date on both sides of the cut-off and {one.undated:,} have none in "
-                f"'{one.key}'; they are on neither side."
+                f"{one.task}: {counted(one.across, 'item')} {'has' if one.across == 1 else 'have'} a date on both sides of the cut-off "
+                f"and {one.undated:,} {'has' if one.undated == 1 else 'have'} none in '{one.key}'; they are on neither side."
             )
         if one.shared_clusters:
             yield (
                 f"{one.task}: {one.shared_clusters:,} clusters have items on both sides of the cut-off; the test treats the "
                 "sides as independent."
             )
+    if known := [one.task for one in report.cut_offs if one.key == "known_since"]:
+        tasks = ", ".join(known)
+        yield (
+            f"{tasks}: divided by 'known_since', when the answer became known: a difference shows what the model can know, not "
+            "that it has memorised questions."
+        )
     if report.cut_offs:
         yield "The questions before and after the cut-off are different ones, and may differ in difficulty."
     whole = whole_drops(report.drops)

@@ -23,6 +23,8 @@ from evalwright.runs.results import MetricResult
 
 MOST_OUTCOMES = 20
 """Labels of one scorer; with more they are no classes."""
+RATES_OF_ALL = frozenset({"answer-rate", "outcome-share"})
+"""Metrics that are shares of all samples asked, those without an answer included; all others are of those with a score."""
 LONGEST = 700
 """Characters of a text on a page."""
 
@@ -162,20 +164,28 @@ def _card(column: ScoreColumn, place: int) -> doc.Card:
 
 
 def _outcomes(found: Outcomes, run: Run) -> doc.Table:
+    """The outcomes of one scorer, as shares of what its rates are of, so that a share and a rate of the same thing are equal."""
     task = next((task for task in run.tasks if task.name == found.task), None)
-    counts = list(found.counts)
-    # What has no label at all failed before the scorer saw it.
-    rest = task.n_samples - sum(count for _, count in counts) if task else 0
-    n_missing = min(task.n_missing, rest) if task else 0
-    if n_missing:
-        counts.append(("missing", n_missing))
-    total = sum(count for _, count in counts)
-    columns = doc.columns("Outcome*", "Samples>", "Share>", "")
-    rows: list[Sequence[doc.Content]] = [
-        (label, numbers.count(count), f"{100 * count / total:.1f}%", doc.Cell(stretch=(0.0, count / total)))
-        for label, count in counts
-    ]
+    n_labelled = sum(count for _, count in found.counts)
+    n_unlabelled = max(0, task.n_samples - n_labelled) if task else 0
+    # What has no label failed before the scorer saw it, or is nothing that the scorer has a score for.
+    n_missing = min(task.n_missing, n_unlabelled) if task else 0
+    kinds = {metric.kind for metric in task.metrics if metric.scorer == found.scorer} if task else set()
+    base = n_labelled + n_missing if kinds & RATES_OF_ALL else n_labelled
+    columns = doc.columns("Outcome*", "Samples>", f"Share of {numbers.count(base)}>", "")
+    rows: list[Sequence[doc.Content]] = [_share_row(label, count, base) for label, count in found.counts]
+    if n_missing and kinds & RATES_OF_ALL:
+        rows.append(_share_row("missing", n_missing, base))
+    elif n_missing:
+        rows.append(("missing", numbers.count(n_missing), "", ""))
+    if n_without_score := n_unlabelled - n_missing:
+        rows.append(("no score", numbers.count(n_without_score), "", ""))
     return doc.Table(columns, rows, f"Outcomes of {found.task} by {found.scorer}")
+
+
+def _share_row(label: str, count: int, base: int) -> Sequence[doc.Content]:
+    share = count / base
+    return label, numbers.count(count), f"{100 * share:.1f}%", doc.Cell(stretch=(0.0, share))
 
 
 def _examples(worst: Sequence[Example], what: str) -> Iterator[doc.Block]:

@@ -81,7 +81,20 @@ def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         "outputTokens": int(usage.get("output_tokens", 0)),
         "facts": _facts(run),
         "labelSets": label_sets_of(run),
+        "imagesMissing": images_missing(run),
     }
+
+
+def images_missing(run: Run) -> str:
+    """Why a page does not show an image of a run, where it does not."""
+    recorded = run.data.get("images")
+    if not isinstance(recorded, Mapping):
+        return "it was not kept by the version that made this run."
+    left_out = recorded.get("left_out")
+    if not isinstance(left_out, Mapping) or not left_out:
+        return "its file is missing or was changed."
+    reasons = "; ".join(f"{reason} ({count})" for reason, count in left_out.items())
+    return f"of this run's images some were not kept, because {reasons}."
 
 
 def task_info(task: TaskResult, description: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from evalwright.reports.explorer.page import WARNING
 from evalwright.reports.explorer.parts import Samples, block_line, block_part, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, open_run, row_of
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
@@ -57,6 +58,7 @@ class Followed:
         self._known: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
+        self._pictures: tuple[Run, KeptImages | None] | None = None
         self._begin(None)
 
     def _begin(self, file: IO[bytes] | None) -> None:
@@ -242,7 +244,22 @@ class Followed:
             "inputTokens": int(totals.get("input_tokens", 0)),
             "outputTokens": int(totals.get("tokens", 0)),
             "facts": facts,
+            "imagesMissing": "images are shown once the run has ended.",
         }
+
+    def picture(self, digest: str) -> bytes | None:
+        """The picture of an image of a run that has ended, as it lies in its folder."""
+        run = self.run
+        if run is None:
+            return None
+        if self._pictures is None or self._pictures[0] is not run:
+            try:
+                self._pictures = run, KeptImages(run)
+            except RunError as error:
+                self._pictures = run, None
+                self.warnings.append(str(error))
+        kept = self._pictures[1]
+        return None if kept is None else kept.read(digest)
 
     def part(self, name: str, number: int | None, generation: int | None) -> bytes | None:
         """A part of the samples; None where there is none, or where it is of another generation."""
@@ -413,6 +430,9 @@ class Follower:
             return json_part(catalog(infos, self._board, title=self.title, live=True))
         if (kind, len(rest)) in (("compare", 2), ("plots", 1)):
             return self._of_finished(kind, rest)
+        if kind == "image" and len(rest) == 2:
+            shown = self.runs.get(rest[0])
+            return None if shown is None else shown.picture(rest[1])
         run = self.runs.get(rest[0]) if kind == "run" and len(rest) in (2, 3) else None
         if run is None or rest[1] not in ("index", "columns", "previews", "block"):
             return None

@@ -29,6 +29,7 @@ from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.reports.html import source_hash
 from evalwright.reports.text import inert
+from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run
 from evalwright.tasks.files import failing_as, place_of, read_file, write_bytes
 
@@ -43,7 +44,17 @@ WARNING = "Warning"
 PAGE = "index.html"
 _DATA = "evalwright-"
 _OURS = b'<meta name="generator" content="evalwright">'
-_ORDER = {"catalog": 0, "index": 1, "columns": 2, "previews": 3, "compare": 4, "plots": 4, "block": 5}
+WITHOUT_IMAGES = "this page was written without images; view --html and export site take --images."
+_ORDER = {
+    "catalog": 0,
+    "index": 1,
+    "columns": 2,
+    "previews": 3,
+    "compare": 4,
+    "plots": 4,
+    "block": 5,
+    "image": 6,
+}
 
 
 def head_of(title: str, source: Source, root: str = "") -> str:
@@ -88,8 +99,13 @@ def _assets() -> tuple[str, str]:
 # -- packing -------------------------------------------------------------------------------------------------------------
 
 
-def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[str]:
-    """Put all parts of the runs, the catalog last; return what is wrong with them. Raises RunError for records that cannot be read."""
+def pack(
+    runs: Sequence[Run], put: Put, title: str, progress: Progress, *, with_images: bool = False
+) -> list[str]:
+    """Put all parts of the runs, the catalog last; return what is wrong with them. Raises RunError for records that cannot be read.
+
+    with_images: also the pictures of the prompts' images, which who made a page does not always mean to hand on.
+    """
     said: list[str] = []
     found: list[tuple[str, Run, Samples]] = []
     infos = []
@@ -109,6 +125,10 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[
             said += [f"{run.name}: {one}" for one in warnings]
             facts = [*((WARNING, one) for one in warnings), *info["facts"]]
             infos.append({**info, "facts": facts, "records": samples.size, "expected": samples.size})
+            if with_images:
+                _put_images(str(number), run, put)
+            elif run.data.get("images"):
+                infos[-1]["imagesMissing"] = WITHOUT_IMAGES
             with contextlib.suppress(
                 *([RunError] if warnings else [])
             ):  # the warnings say why there are none
@@ -131,7 +151,17 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[
     return said
 
 
-def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progress) -> list[str]:
+def _put_images(key: str, run: Run, put: Put) -> None:
+    kept = KeptImages(run)
+    for digest in kept.entries:
+        picture = kept.read(digest)
+        if picture is not None:
+            put(f"image/{key}/{digest}", picture)
+
+
+def write_page(
+    runs: Sequence[Run], file: Path, *, title: str, progress: Progress, with_images: bool = False
+) -> list[str]:
     """Write the one file, whole or not at all; return what is wrong with the runs. Raises ConfigurationError where it cannot be written, RunError as `pack`."""
     with failing_as(ConfigurationError, f"'{file}' cannot be written"):
         target = place_of(file)
@@ -146,7 +176,7 @@ def write_page(runs: Sequence[Run], file: Path, *, title: str, progress: Progres
                 places[key] = (parts.tell(), len(data))
                 parts.write(data)
 
-            said = pack(runs, put, title, progress)
+            said = pack(runs, put, title, progress, with_images=with_images)
             progress("writing the file")
             out.write(head_of(title, "embedded").encode("utf-8", "backslashreplace"))
             for key in sorted(places, key=_place):
@@ -181,7 +211,7 @@ def _temporary(target: Path, kind: str, *, private: bool = False) -> Iterator[tu
 
 
 def write_site(
-    runs: Sequence[Run], folder: Path, *, title: str, progress: Progress
+    runs: Sequence[Run], folder: Path, *, title: str, progress: Progress, with_images: bool = False
 ) -> tuple[Path, list[str]]:
     """Write the page and the parts that it loads when they are wanted; return the page, and what is wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page names it last.
 
@@ -204,7 +234,7 @@ def write_site(
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
 
-        said = pack(runs, put, title, progress)
+        said = pack(runs, put, title, progress, with_images=with_images)
         root = f"{_DATA}{digest.hexdigest()[:12]}"
         shutil.rmtree(folder / root, ignore_errors=True)
         made.replace(folder / root)

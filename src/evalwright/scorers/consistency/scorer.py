@@ -66,6 +66,7 @@ async def consistency(
     only_answered: bool = True,
     least_words: int = LEAST_WORDS,
     refusals: Sequence[str] = (),
+    validity: Literal["rules", "hhem"] = "rules",
     max_tokens: int = 4096,
 ) -> Score | NoScore:
     """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
@@ -74,13 +75,13 @@ async def consistency(
     combine: several judges by the mean of their probabilities, or by all, any, or the majority of their own verdicts.
     hypothesis: the answer as a whole, or its least supported sentence. sentences: also judge every sentence, and name the
     least supported one. chunk_words, overlap: cut the source for judges with a short window; of the chunks the highest counts.
-    only_answered, least_words, refusals: what is no answer by `outcome` gets no score. max_tokens: of a written verdict.
+    only_answered, least_words, refusals, validity: what is no answer by `outcome` gets no score. max_tokens: of a written verdict.
 
     Parts: "score", the mean probability; one per role where there are several; "lowest", of the least supported sentence.
     Raises RequestFailed where a judge failed or its verdict cannot be read, ScoringError without a source.
     """
     asked = read_judges(judges, chunk_words)
-    label = outcome_of(answer, least_words=least_words, refusals=refusals).label
+    label = outcome_of(answer, least_words=least_words, refusals=refusals, validity=validity).label
     text = answer.text.strip()
     if not text or (only_answered and label != ANSWERED):
         return NoScore(label)

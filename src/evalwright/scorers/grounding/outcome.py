@@ -17,7 +17,7 @@ from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import without_citations
 from evalwright.scorers.grounding.claims import Claim, claims_of
 from evalwright.scorers.grounding.evidence import unknown_details, words
-from evalwright.scorers.outcome import EMPTY, REFUSED, UNCLOSED, outcome_of
+from evalwright.scorers.outcome import REFUSED, UNCLOSED, outcome_of
 from evalwright.scorers.short_answer import short_answer
 from evalwright.scorers.stress.phrases import first_of, lowered, phrases_for
 from evalwright.scorers.text.declining import NO_INFORMATION, declines, declining_clause
@@ -72,7 +72,7 @@ def grounded_answer(sample: Sample, answer: Answer) -> Score:
 def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
     """Which class an answer is in by what it says, before its citations are looked at."""
     state = outcome_of(answer, least_words=1)
-    if state.label in (EMPTY, UNCLOSED):
+    if state.label == UNCLOSED or (state.label != REFUSED and not answer.text.strip()):
         return Given(INELIGIBLE, state.why)
     if not any(map(str.isalnum, answer.text)):
         return Given(INELIGIBLE, "no words")

@@ -22,6 +22,7 @@ from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, OutOfReach, cause_of
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
+from evalwright.tasks.datasets.hub import hub_libraries, not_here
 from evalwright.tasks.datasets.rows import Row, as_json
 from evalwright.tasks.files import failing_as, write_text
 from evalwright.tasks.yaml_files import shown
@@ -60,14 +61,16 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
     except ImportError:
         raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
+    what = f"The file '{name[:200]}' of the dataset '{repository}'"
     try:
         kept = try_to_load_from_cache(repository, name, repo_type="dataset", revision=revision)
         if not isinstance(kept, str):
-            kept = hf_hub_download(repository, name, repo_type="dataset", revision=revision)
+            with hub_libraries(what, repository, revision):
+                kept = hf_hub_download(repository, name, repo_type="dataset", revision=revision)
+    except DatasetError:
+        raise
     except Exception as error:
-        raise OutOfReach(
-            f"The file '{name[:200]}' of the dataset '{repository}' cannot be fetched: {cause_of(error)}."
-        ) from None
+        raise OutOfReach(f"{what} cannot be fetched: {cause_of(error)}.") from None
     return Path(kept)
 
 
@@ -88,13 +91,14 @@ def first_fetched(repository: str) -> str:
             from huggingface_hub import HfApi
         except ImportError:
             raise MissingExtra(f"The dataset '{repository}'", "hub", "huggingface_hub") from None
+        what = f"The revision of the dataset '{repository}'"
         try:
-            known[repository] = str(HfApi().dataset_info(repository).sha)
+            with hub_libraries(what, repository):
+                known[repository] = str(HfApi().dataset_info(repository).sha)
+        except DatasetError:
+            raise
         except Exception as error:
-            raise OutOfReach(
-                f"The revision of the dataset '{repository}' cannot be found: {cause_of(error)}. Where the hub can be reached, the first fetch is "
-                "kept for later; without it, name tasks whose data are here."
-            ) from None
+            raise OutOfReach(f"{what} cannot be found: {cause_of(error)}.") from None
         private_folder(kept.parent)
         write_text(kept.resolve(), json.dumps(known, indent=1, sort_keys=True))
     return str(known[repository])
@@ -154,17 +158,35 @@ def _hub_rows(repository: str, revision: str, config: str | None, split: str) ->
         raise DatasetError(
             f"'{repository}' is a format and no data set of the hub; name the files with `path`."
         )
+    what = f"The dataset '{repository}' (configuration {config or 'default'}, split {split}, revision {revision})"
     try:
-        data = datasets.load_dataset(address, config, split=split, revision=revision)
+        with hub_libraries(what, repository, revision) as unreachable:
+            data = datasets.load_dataset(address, config, split=split, revision=revision)
+        if unreachable and (other := _other_commit(data, revision)):
+            raise not_here(f"{what} (there is that of revision {other})", unreachable)
         for name, feature in data.features.items():  # images stay the bytes that they are
             many = getattr(feature, "feature", None)
             if isinstance(many or feature, datasets.Image):
                 image = datasets.Image(decode=False)
                 data = data.cast_column(name, type(feature)(image) if many else image)
+    except DatasetError:
+        raise
     except Exception as error:
-        raise OutOfReach(
-            f"The dataset '{repository}' (configuration {config or 'default'}, split {split}, revision {revision}) "
-            f"cannot be loaded: {cause_of(error)}."
-        ) from None
+        raise OutOfReach(f"{what} cannot be loaded: {cause_of(error)}.") from None
     for number, row in enumerate(data, 1):
         yield f"{repository} ({split}), row {number:,}", dict(row)
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def _other_commit(data: Any, revision: str) -> str:
+    """The commit of data from the library's cache where it is another than was asked for, "" otherwise.
+
+    Without the hub the library takes the newest that it has, whatever revision it is asked for.
+    """
+    folders = [Path(file["filename"]).parent.name for file in data.cache_files]
+    commits = [name for name in folders if _COMMIT.fullmatch(name)]
+    if _COMMIT.fullmatch(revision) and commits and commits[0] != revision:
+        return commits[0]
+    return ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import string
+from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.settings import Classes, Given, Rows
 from evalwright.core.errors import MissingExtra
+from evalwright.tasks.datasets.hub import hub_libraries
 
 DATASET_REGISTRY = Classes(
     "dataset", "Unknown dataset: {name}. Please register it in DATASET_REGISTRY.", ("load",)
@@ -79,7 +81,10 @@ def hub_rows(name: str, subset: str | None, split: str, options: Given) -> Any:
     except ImportError:
         raise MissingExtra(f"The dataset '{name}'", "hub", "datasets") from None
     where = () if subset is None else (subset,)
-    return datasets.load_dataset(name, *where, split=split, **options)
+    if Path(name).exists():
+        return datasets.load_dataset(name, *where, split=split, **options)
+    with hub_libraries(f"The dataset '{name}'", name):
+        return datasets.load_dataset(name, *where, split=split, **options)
 
 
 _SPEC = re.compile(r"(?:[^{}]?[<>^])?\d{0,3}(?:\.\d{1,3})?s?")

@@ -17,7 +17,7 @@ from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
 from evalwright.compat.lm_eval.tasks.filters import without
 from evalwright.compat.lm_eval.tasks.options import Options, trusting
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UnknownName
+from evalwright.core.errors import MissingExtra, ScoringError, TaskError, UnknownName, known_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -214,7 +214,7 @@ def _from_evaluate(name: str) -> Callable[..., Any]:
     except ImportError:
         if name in KNOWN:
             raise MissingExtra(f"The metric '{name}'", "lm-eval", "evaluate") from None
-        raise UnknownName("metric", name, KNOWN, f"Known: {', '.join(sorted(KNOWN))}.") from None
+        raise UnknownName("metric", name, KNOWN, known_names(name, sorted(KNOWN))) from None
     compute: Callable[..., Any] = evaluate.load(name).compute
     return compute
 

@@ -19,6 +19,7 @@ from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
 from evalwright.compat.lm_eval.tasks.options import Options, trusting
 from evalwright.core.errors import DatasetError, EvalwrightError, MissingExtra, TaskError, cause_of
+from evalwright.tasks.datasets.hub import hub_libraries
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
 """Builders of the library `datasets` that read data and nothing else."""
@@ -206,11 +207,17 @@ class Splits:
         except ImportError:
             raise MissingExtra(f"The data set '{config.dataset_path}'", "lm-eval", "datasets") from None
         path, settings = checked_source(self.definition, self.options)
+        label = f"{path} ({config.dataset_name})" if config.dataset_name else path
+        repository = path.removeprefix("hf://datasets/")
+        is_on_hub = path not in FORMATS and _HUB_ID.fullmatch(repository) and not Path(path).exists()
         try:
-            with quiet():
+            with quiet(), ExitStack() as of_hub:
+                if is_on_hub:
+                    of_hub.enter_context(hub_libraries(f"The data set '{label}'", repository))
                 return datasets.load_dataset(path, config.dataset_name, **settings)
+        except DatasetError:
+            raise
         except Exception as error:
-            label = f"{path} ({config.dataset_name})" if config.dataset_name else path
             raise DatasetError(f"The data set '{label}' cannot be loaded: {cause_of(error)}.") from error
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -288,6 +288,14 @@ class TransformersModel(LocalModel):
         check_embedded(self.name, self._source)
         require_quantisation_libraries(self.name, self._source, self.options.quantisation)
 
+    def try_out(self) -> dict[str, Any]:
+        """Which way log-likelihoods and texts take, tried on a small copy of the architecture (see `small_copy`)."""
+        from evalwright.models.local.hf.small_copy import try_path
+
+        if self._engine is not None:
+            return {"scoring": self._engine.describe_scoring()}
+        return try_path(self._source, self.options)
+
     def refuses(self, request: Request) -> str | None:
         """As for every model; beams are not drawn, and arguments of generate() are those that are known."""
         if isinstance(request, Generate) and request.num_beams > 1 and request.temperature != 0:

@@ -1,0 +1,23 @@
+"""A group of commands that says of an unknown one which are the closest."""
+
+from __future__ import annotations
+
+import click
+
+from evalwright.core.errors import UnknownName, known_names
+
+
+class CommandGroup(click.Group):
+    """As click's, but an unknown command is an error like every unknown name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names. Raises UnknownName."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = self.list_commands(ctx)
+            raise UnknownName(
+                f"command of `{ctx.command_path}`", name, known, known_names(name, known, "Commands: ")
+            )
+        return super().resolve_command(ctx, args)

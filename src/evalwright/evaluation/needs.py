@@ -1,0 +1,126 @@
+"""What an evaluation needs where it runs: files beside it, keys, and extras of this package. Nothing is opened or sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import evalwright
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.origins import FILES, listed
+from evalwright.models.built_in import EXTRAS, KEYS
+from evalwright.models.remote.providers import find
+from evalwright.runs.accepted_failures import is_id_file
+from evalwright.tasks.definitions import Definition
+from evalwright.tasks.dialects import named
+from evalwright.tasks.loading import find_definitions, names_like
+from evalwright.tasks.overrides import nested
+
+FORMAT_EXTRAS = {".parquet": "parquet", ".xlsx": "xlsx"}
+"""The extra that reading a data file needs, by its ending."""
+_PACKAGE = Path(evalwright.__file__).parent
+
+
+def keys_of(configuration: Configuration) -> list[str]:
+    """The environment variables in which the configuration's models look for keys and accounts.
+
+    Providers in the configuration's own plug-ins are found once those were taken in.
+    """
+    specs = (*configuration.models, *configuration.roles.values())
+    return list(dict.fromkeys(name for spec in specs for name in _keys_of(spec)))
+
+
+def _keys_of(spec: ModelSpec) -> Iterator[str]:
+    provider = spec.model.partition("/")[0]
+    row = find(provider)
+    arguments = [spec.arguments, *_replicas(spec.arguments)]
+    named_keys = [str(given["api_key_env"]) for given in arguments if given.get("api_key_env")]
+    yield from named_keys
+    if row is None:
+        if provider in KEYS and not named_keys:
+            yield KEYS[provider]
+        return
+    if row.key and not named_keys:
+        yield row.key[0]
+    given = spec.arguments.get("variables")
+    placed = given if isinstance(given, Mapping) else {}
+    for name, variables in row.variables.items():
+        if name not in placed and not spec.arguments.get("base_url"):
+            yield variables.partition("|")[0]
+
+
+def _replicas(arguments: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    replicas = arguments.get("replicas")
+    return [replica for replica in listed(replicas) if isinstance(replica, Mapping)]
+
+
+def extras_of(configuration: Configuration) -> list[str]:
+    """The extras of this package that the configuration's models and the data of its tasks need."""
+    specs = (*configuration.models, *configuration.roles.values())
+    providers = (spec.model.partition("/")[0] for spec in specs)
+    extras = [EXTRAS[provider] for provider in providers if provider in EXTRAS]
+    extras += [
+        FORMAT_EXTRAS[suffix]
+        for file in files_of(configuration)
+        if (suffix := Path(file).suffix.lower()) in FORMAT_EXTRAS
+    ]
+    if any(map(is_from_hub, _definitions(configuration))):
+        extras.append("hub")
+    return list(dict.fromkeys(extras))
+
+
+def is_from_hub(definition: Any) -> bool:
+    """Whether a task's data come from the hub of Hugging Face."""
+    document = getattr(definition, "document", None)  # a task made by Python has none
+    dataset = document.value.get("dataset") if document else None
+    return isinstance(dataset, dict) and "hub" in dataset
+
+
+def files_of(configuration: Configuration) -> list[str]:
+    """The files of a person's own that the evaluation reads, relative to the working folder, with forward slashes.
+
+    Plug-ins, task files with what they include, prompts, data, and files of given-up samples. What comes with this package is
+    left out. Patterns of names stay patterns.
+    """
+    files = [Path(file) for file in configuration.plugins]
+    files += [Path(entry) for entry in configuration.give_up if is_id_file(entry)]
+    files += [Path(name) for name in _named_in(nested(configuration.overrides))]
+    for definition in _definitions(configuration):
+        files += _files_of_task(definition)
+    own = (file for file in files if not file.resolve().is_relative_to(_PACKAGE))
+    return list(dict.fromkeys(Path(os.path.relpath(file)).as_posix() for file in own))
+
+
+def _definitions(configuration: Configuration) -> list[Any]:
+    """The definitions of the tasks; none for those of other frameworks, whose files are their own."""
+    definitions: list[Any] = []
+    for name in configuration.tasks:
+        if named(name) is None:
+            overrides = configuration.overrides or None
+            definitions += [
+                definition
+                for member in names_like(name)
+                for definition in find_definitions(member, overrides=overrides)
+            ]
+    return definitions
+
+
+def _files_of_task(definition: Any) -> list[Path]:
+    if not isinstance(definition, Definition):
+        return []
+    document = definition.document
+    data = [document.folder(path) / name for path in FILES for name in _names_at(document.value, path)]
+    return [*document.files, *data]
+
+
+def _named_in(settings: Mapping[str, Any]) -> list[str]:
+    return [name for path in FILES for name in _names_at(settings, path)]
+
+
+def _names_at(value: Any, path: Sequence[str]) -> list[str]:
+    """The names of files at a place of a definition, "" and other kinds of values left out."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return [name for name in listed(value) if isinstance(name, str) and name]

@@ -1,0 +1,76 @@
+"""What somebody may have meant by the name of a model that is none: `gpt-4o` is `openai/gpt-4o`.
+
+Only errors come here, so the tables of prices and examples may be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from evalwright.core.errors import ConfigurationError, UnknownName, closest
+from evalwright.models.built_in import EXAMPLES
+from evalwright.models.remote import prices
+from evalwright.models.remote import providers as table
+
+WELL_KNOWN = ("openai", "anthropic", "gemini", "hf", "ollama")
+"""Providers that a message names in place of all."""
+
+_MAKERS = ("openai", "anthropic", "gemini", "mistral", "deepseek", "xai", "cohere", "groq")
+"""Providers that serve models under their bare names, first those that made them."""
+
+_OTHER_SEPARATOR = re.compile(r"(?P<provider>[\w-]+)(?::/*|\s+|\\)(?P<model>\S+)")
+_BUILT_IN_MODELS = {"small": "demo/small", "large": "demo/large"}
+_ALL_LISTED = "`evalwright models list` shows all {count}"
+
+
+def not_a_model_name(name: str, providers: Collection[str]) -> ConfigurationError:
+    """The error for a name without a provider, or with a provider alone."""
+    provider = name.partition("/")[0]
+    if provider in providers:
+        row = table.find(provider)
+        example = EXAMPLES[provider][0] if provider in EXAMPLES else row.example if row else ""
+        return ConfigurationError(
+            f"'{name}' names no model after the provider: it must be 'provider/name', for example '{example or f'{provider}/NAME'}'."
+        )
+    suggestion = suggest_model(name, providers)
+    if suggestion:
+        hint = f" Did you mean '{suggestion}'?"
+    else:
+        hint = f" For example 'hf/gpt2' or 'openai/gpt-4o-mini'. {_some(providers)}"
+    return ConfigurationError(f"'{name}' is not a model name: it must be 'provider/name'.{hint}")
+
+
+def unknown_provider(provider: str, model: str, providers: Collection[str]) -> UnknownName:
+    """The error for `provider/model` of a provider that there is not. model: "" where it is not known."""
+    near = closest(provider, providers)
+    hint = f"{_ALL_LISTED.format(count=len(providers))}." if near else _some(providers)
+    is_known = any(prices.price_of(candidate, model) is not None for candidate in near)
+    if model and not is_known:
+        hint += f" A model of the Hugging Face Hub, run on this machine, is 'hf/{provider}/{model}'."
+    return UnknownName("model provider", provider, providers, hint)
+
+
+def suggest_model(name: str, providers: Collection[str]) -> str:
+    """The full name that a bare one most likely stands for, "" where none is likely."""
+    if name.lower() in _BUILT_IN_MODELS:
+        return _BUILT_IN_MODELS[name.lower()]
+    parts = _OTHER_SEPARATOR.fullmatch(name)
+    if parts and parts["provider"].lower() in providers:
+        return f"{parts['provider'].lower()}/{parts['model']}"
+    for provider in _priced(providers):
+        if prices.price_of(provider, name) is not None:
+            return f"{provider}/{name}"
+    for provider in _MAKERS:
+        if closest(name, prices.names_of(provider), 1):
+            return f"{provider}/{closest(name, prices.names_of(provider), 1)[0]}"
+    return ""
+
+
+def _priced(providers: Collection[str]) -> Iterator[str]:
+    yield from (maker for maker in _MAKERS if maker in providers)
+    yield from sorted(set(providers) - set(_MAKERS))
+
+
+def _some(providers: Collection[str]) -> str:
+    return f"Providers are {', '.join(WELL_KNOWN)} and others: {_ALL_LISTED.format(count=len(providers))}."

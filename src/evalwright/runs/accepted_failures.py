@@ -1,0 +1,146 @@
+"""Samples that a run may lack: a share or a number of each task's, and those that a person gave up.
+
+A request may fail for good: a provider's filter stops one article of thousands, for one model. Such an article is missing like any
+other, and is left out and counted; accepting it only means that the run is complete without it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.private import no_file, ordinary
+from evalwright.runs.reader import Run
+
+_LIMIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
+_MAX_FILE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many samples of a task may be missing: a share of them, or a number."""
+
+    share: float = 0.0
+    number: int = 0
+
+    def of(self, n_samples: int) -> int:
+        """As a number of so many samples."""
+        return max(self.number, math.floor(self.share * n_samples + 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSamples:
+    """What a run lacks of one task.
+
+    ids: samples without an answer or a score. given_up: those of them that a person gave up. n_allowed: how many others may
+    be missing.
+    """
+
+    task: str
+    n_samples: int
+    ids: tuple[str, ...]
+    given_up: tuple[str, ...]
+    n_allowed: int
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether no more samples are missing than may be."""
+        return len(self.ids) - len(self.given_up) <= self.n_allowed
+
+
+def read_limit(text: str, where: str = "") -> Limit:
+    """A limit from "2%", "0.02" or "3"; none from "".
+
+    Raises:
+        ConfigurationError: for anything else; `where` begins its sentence.
+    """
+    if not text:
+        return Limit()
+    form = _LIMIT.fullmatch(text)
+    amount = float(form[1]) if form else math.nan
+    if form and form[2] and amount < 100:
+        return Limit(share=amount / 100)
+    if form and not form[2] and 0 < amount < 1:
+        return Limit(share=amount)
+    if form and not form[2] and amount == int(amount):
+        return Limit(number=int(amount))
+    raise ConfigurationError(
+        f"{where}What failures are accepted is a share or a number of samples, such as 2%, 0.02 or 3, not '{text}'."
+    )
+
+
+def is_id_file(entry: str) -> bool:
+    """Whether an entry of `give_up` names a file of ids rather than one id."""
+    return entry.endswith(".txt")
+
+
+def read_given_up(entries: Iterable[str]) -> tuple[str, ...]:
+    """The ids of samples that a person gave up, those in files too: one a line, where `#` begins a remark.
+
+    Raises:
+        ConfigurationError: for a file that cannot be read.
+    """
+    ids: list[str] = []
+    for entry in entries:
+        ids += _ids_in(Path(entry)) if is_id_file(entry) else [entry]
+    return tuple(dict.fromkeys(ids))
+
+
+def _ids_in(path: Path) -> list[str]:
+    if not path.is_file():
+        raise ConfigurationError(f"The file of given-up samples '{path}' {no_file(path)}.")
+    try:
+        with ordinary(path).open("rb") as file:
+            text = file.read(_MAX_FILE_BYTES).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The file of given-up samples '{path}' cannot be read: {error}.") from None
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def accepts_failures(run: Run) -> bool:
+    """Whether a person said that a run may lack samples."""
+    configuration = run.data["configuration"]
+    return bool(configuration.get("accept_failures") or configuration.get("give_up"))
+
+
+def missing_samples(run: Run) -> list[MissingSamples]:
+    """What a run lacks, by task, for the tasks that lack something.
+
+    Raises:
+        RunError: where the record of samples cannot be read.
+    """
+    if not any(task.failures or task.n_missing for task in run.tasks):
+        return []
+    ids: dict[str, dict[str, None]] = {}
+    for row in run.rows():
+        if row.get("failure") or row.get("score_failures"):
+            ids.setdefault(str(row["task"]), {})[str(row["id"])] = None
+    configuration = run.data["configuration"]
+    limit = read_limit(str(configuration.get("accept_failures", "")))
+    listed = configuration.get("give_up", ())
+    given_up = set(map(str, listed)) if isinstance(listed, list | tuple) else set()
+    return [
+        _missing_of(task.name, task.n_samples, tuple(ids[task.name]), limit, given_up)
+        for task in run.tasks
+        if task.name in ids
+    ]
+
+
+def _missing_of(
+    task: str, n_samples: int, ids: Sequence[str], limit: Limit, given_up: set[str]
+) -> MissingSamples:
+    listed = tuple(name for name in ids if name in given_up)
+    return MissingSamples(task, n_samples, tuple(ids), listed, limit.of(n_samples))
+
+
+def has_acceptable_failures(run: Run) -> bool:
+    """Whether a run lacks samples, and no more of any task than a person accepted."""
+    if not accepts_failures(run):
+        return False
+    missing = missing_samples(run)
+    return bool(missing) and all(task.is_accepted for task in missing)

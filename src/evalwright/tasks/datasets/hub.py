@@ -1,0 +1,161 @@
+"""The Hugging Face Hub as a place that may be out of reach.
+
+The hub's own library tries a request six times, over half a minute, and prints each try. Here one quick request comes first: where the
+hub does not answer, the library works with what is on this machine, and what is not is one sentence.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+from evalwright.core.errors import OutOfReach, cause_of
+
+PATIENCE_SECONDS = 10.0
+"""How long the first request may take."""
+
+OFFLINE_IS_SET = "HF_HUB_OFFLINE is set"
+
+_logger = logging.getLogger("evalwright.tasks.datasets.hub")
+TRUSTED_SECONDS = 60.0
+"""How long it counts that the hub answered, or did not: a benchmark of 57 parts asks once."""
+
+_settings_of_libraries = RLock()
+"""Held while the hub's libraries are told to stay offline, as they keep that for the whole process."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """The last request: when, and why it was not answered, "" where it was."""
+
+    seconds: float
+    reason: str
+
+
+_last_try: dict[str, _Try] = {}
+"""By the hub's address."""
+
+
+def unreachable_hub(repository: str, revision: str | None = None) -> str:
+    """Why the hub cannot be asked for a dataset, "" where it answers (also with a refusal)."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return OFFLINE_IS_SET
+    last = _last_try.get(constants.ENDPOINT)
+    now = time.monotonic()
+    if last is None or now - last.seconds > TRUSTED_SECONDS:
+        last = _Try(now, _asked_in_vain(repository, revision))
+        _last_try[constants.ENDPOINT] = last
+    return last.reason
+
+
+def _asked_in_vain(repository: str, revision: str | None) -> str:
+    from huggingface_hub import HfApi, errors
+
+    try:
+        HfApi().dataset_info(repository, revision=revision, timeout=PATIENCE_SECONDS)
+    except (errors.HfHubHTTPError, errors.HFValidationError) as error:
+        response = getattr(error, "response", None)
+        status = 0 if response is None else response.status_code
+        return f"it answered {status}" if status in (502, 503, 504) else ""
+    except Exception as error:  # the hub's client lets the errors of its HTTP library through
+        return _reason(error)
+    return ""
+
+
+def not_here(what: str, reason: str) -> OutOfReach:
+    """The error for data of the hub that are not on this machine while the hub cannot be reached."""
+    if reason == OFFLINE_IS_SET:
+        advice = "Unset it once: what is fetched is kept, and later runs need no network."
+    else:
+        advice = (
+            "Run the command once with a connection (HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror): what is fetched is kept, and later "
+            "runs need no network."
+        )
+    return OutOfReach(
+        f"{what} is not on this machine, and the Hugging Face Hub cannot be reached ({reason}). {advice}"
+    )
+
+
+@contextmanager
+def hub_libraries(what: str, repository: str, revision: str | None = None) -> Iterator[str]:
+    """Within the block the libraries of the hub print no retries, and stay offline where the hub is out of reach.
+
+    Args:
+        what: the beginning of the error's sentence, such as "The dataset 'owner/name'".
+        repository: the dataset that is asked for.
+        revision: its commit or tag.
+
+    Yields:
+        Why the hub is out of reach, "" where it is not.
+
+    Raises:
+        OutOfReach: where the hub is out of reach and something was wanted of it.
+    """
+    with _hushed():
+        reason = unreachable_hub(repository, revision)
+        if not reason:
+            yield ""
+            return
+        try:
+            with _offline():
+                yield reason
+        except Exception as error:
+            if not _is_absence(error):
+                raise
+            _logger.debug("Without the hub: %s", cause_of(error))
+            raise not_here(what, reason) from error
+
+
+def _is_absence(error: Exception) -> bool:
+    """Whether a library misses data or the hub, and does not refuse what it has (a split that there is not)."""
+    text = str(error).lower()
+    return isinstance(error, OSError) or "couldn't find cache" in text or "offline" in text
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Without the log lines of the hub's library, unless the person asked to see everything."""
+    library_logger = logging.getLogger("huggingface_hub")
+    before = library_logger.level
+    if not _logger.isEnabledFor(logging.DEBUG):
+        library_logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        library_logger.setLevel(before)
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """The libraries as if HF_HUB_OFFLINE had been set when they were imported."""
+    places: list[Any] = []
+    with suppress(ImportError):
+        from huggingface_hub import constants
+
+        places.append(constants)
+    with suppress(ImportError):
+        from datasets import config
+
+        places.append(config)
+    with _settings_of_libraries:
+        before = [place.HF_HUB_OFFLINE for place in places]
+        try:
+            for place in places:
+                place.HF_HUB_OFFLINE = True
+            yield
+        finally:
+            for place, was_offline in zip(places, before, strict=True):
+                place.HF_HUB_OFFLINE = was_offline
+
+
+def _reason(error: BaseException) -> str:
+    """What a person can use of an error of the network."""
+    text = cause_of(error)
+    return text if len(text) <= 120 else type(error).__name__
