@@ -72,6 +72,10 @@ class DatasetError(UsageError):
     party: Party = "dataset"
 
 
+class OutOfReach(DatasetError):
+    """Data of a hub that cannot be fetched now. One of several tasks fails alone with it, and the others are run."""
+
+
 class AbilityError(UsageError):
     """The model cannot do what the task asks."""
 

@@ -432,6 +432,10 @@ class Door(Ask):
         """Which further options the requests to this model may use."""
         return self._lane(role).model.carries
 
+    def refuses(self, role: str, request: Request) -> str | None:
+        """Why this model does not take a request as it is, None where it does."""
+        return self._lane(role).model.refuses(request)
+
     def speed(self, role: str) -> Speed:
         """How fast the model that plays this role has answered, whoever sent the requests."""
         return self._lane(role).speed

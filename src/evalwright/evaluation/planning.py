@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.core.errors import (
     AbilityError,
     ConfigurationError,
+    OutOfReach,
     RunError,
     ScoringError,
     TaskError,
@@ -46,6 +47,7 @@ from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
 from evalwright.tasks.scoring import decided_by, with_votes, without_judges
+from evalwright.tasks.unreachable import Unreachable
 
 
 @dataclass(slots=True)
@@ -197,7 +199,12 @@ def _make_plan(
         orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules or configuration.shard))
     if isinstance(model, OracleModel):
         # After all checks: the tasks are asked as they are, and only who answers is another.
-        tasks = [replace(task, strategy=Simulated(task, model.share, model.seed)) for task in tasks]
+        tasks = [
+            task
+            if isinstance(task.strategy, Unreachable)
+            else replace(task, strategy=Simulated(task, model.share, model.seed))
+            for task in tasks
+        ]
     plan = Plan(
         id="",
         folder=Path(),
@@ -294,6 +301,7 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 num_fewshot=configuration.num_fewshot,
                 limit=None if configuration.where else configuration.limit,
                 used=used,
+                n_names=max(len(configuration.tasks), len(several)),
             )
             # A pattern fits groups and their members, and two tags the same task; each task is evaluated once.
             there = {task.name: task for task in tasks}
@@ -302,6 +310,7 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 for task in loaded
                 if not ((before := there.get(task.name)) and (several != [name] or _same(task, before)))
             )
+    _check_some_have_data(tasks)
     check_used(configuration.dialect, tasks, used)
     if configuration.unsure:
         tasks = [
@@ -313,6 +322,14 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is named twice.")
     return [with_votes(task) for task in tasks]
+
+
+def _check_some_have_data(tasks: Sequence[Task]) -> None:
+    """Raise OutOfReach where the data of no task can be fetched: a task fails alone only beside others."""
+    reasons = [str(task.metadata["no data"]) for task in tasks if "no data" in task.metadata]
+    if reasons and len(reasons) == len(tasks):
+        more = f" So it is with all {len(reasons):,} tasks." if len(reasons) > 1 else ""
+        raise OutOfReach(f"{reasons[0]}{more}")
 
 
 def _same(task: Task, other: Task) -> bool:

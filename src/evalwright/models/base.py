@@ -244,6 +244,12 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
     return text[: min(ends)] if ends else text
 
 
+def stop_in(text: str, stops: Sequence[str]) -> str:
+    """The stop string that begins first in a text, of several at one place the first; "" where there is none."""
+    places = [(place, stop) for stop in stops if stop and (place := text.find(stop)) >= 0]
+    return min(places, key=lambda pair: pair[0])[1] if places else ""
+
+
 def answers_tokens(tokens: Sequence[TokenLogProb], text: str) -> tuple[TokenLogProb, ...]:
     """Those of the answer's text: some servers report the tokens of reasoning before it and of its end, too."""
     joined = "".join(token.text for token in tokens)

@@ -33,6 +33,8 @@ AGAIN_TO_JUDGE = "Run the same command again: only these are sent."
 
 PUBLISHED = "published failure"
 
+NOT_HERE = "not scored here"
+
 ADVICE: Mapping[str, str] = {
     kind: said.replace("{again}", AGAIN)
     for kind, said in tomllib.loads(
@@ -49,7 +51,7 @@ CLOSING = {
 }
 """What helps against a fault of the model, for the last line of a command."""
 
-_NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, "scorer error"})
+_NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"})
 """Labels of failures to which the same command would get the same again."""
 
 _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}

@@ -60,13 +60,15 @@ def load_tasks(
     num_fewshot: int | None = None,
     limit: float | None = None,
     used: set[str] | None = None,
+    n_names: int | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
     A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks; of them `trust`
     holds for task files of ours too: those in its folders may read files anywhere. limit: of the run's samples, where scores depend on it. used: told of the settings that a
-    task file of ours used.
+    task file of ours used. n_names: how many names the run has. Of several tasks, one whose data are out of reach is then a task that fails alone;
+    without it the error is raised.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
         raise TaskError(f"The number of shots must be a whole number of 0 or more, not {num_fewshot!r}.")
@@ -77,6 +79,8 @@ def load_tasks(
             )
         own, name = foreign
         of_run = {"num_fewshot": num_fewshot, "limit": limit if getattr(own, "takes_limit", False) else None}
+        if (n_names or 1) > 1 and getattr(own, "takes_among_others", False):
+            of_run["among_others"] = True
         given = {key: value for key, value in of_run.items() if value is not None}
         return own.load(name, {**(dialect or {}), **given}, prompt_format=prompt_format, chat=chat)
     from evalwright.tasks.compiling import compile_task
@@ -89,10 +93,9 @@ def load_tasks(
         names = [item.name for item in found]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         raise TaskError(f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them.")
-    made = [
-        item if isinstance(item, Task) else compile_task(item, prompt_format=prompt_format, chat=chat)
-        for item in found
-    ]
+    may_fail_alone = n_names is not None and max(n_names, len(found)) > 1
+    how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat, "may_fail_alone": may_fail_alone}
+    made = [item if isinstance(item, Task) else compile_task(item, **how) for item in found]
     if trust.used and used is not None:
         used.add("trust")
     return made

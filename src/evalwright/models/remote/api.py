@@ -83,6 +83,7 @@ class ApiModel(RemoteModel):
         top_k: int | None = None,
         min_p: float | None = None,
         thinking: str | int | bool | None = None,
+        reasoning_effort: str | None = None,
         stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
@@ -114,6 +115,7 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
+        thinking = carrying.one_level(thinking, arguments.text("reasoning_effort", reasoning_effort))
         self._thinking_given = thinking is not None
         self._thinking = carrying.switch(thinking, self.provider, self.wire, self.name)
         self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
