@@ -225,8 +225,8 @@ def test_no_link_is_followed_and_no_pipe_is_read(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be read"):
         kept(run)
     keeper = ImageKeeper(run)
-    keeper.add([sent()])
     with pytest.raises(NotADirectoryError):
+        keeper.add([sent()])
         keeper.finish()
 
 

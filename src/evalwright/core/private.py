@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, AnyStr
 
 from evalwright.core.errors import ConfigurationError, StoreError
+from evalwright.core.local_paths import check_local, why_not_local
 
 HOME = ".evalwright"
 
@@ -21,10 +22,12 @@ HOME = ".evalwright"
 def home_folder(given: str | Path | None = None) -> Path:
     """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the working folder.
 
-    Raises ConfigurationError where the last one is another user's: what lies in it would be taken for answers of models.
+    Raises ConfigurationError where it is an address such as s3://bucket, and where the last one is another user's: what lies in it would be
+    taken for answers of models.
     """
     named = given or os.environ.get("EVALWRIGHT_HOME")
     if named:
+        check_local(named, "--home" if given else "EVALWRIGHT_HOME")
         return Path(named)
     home = Path(HOME)
     if not _is_own(home):
@@ -37,6 +40,8 @@ def home_folder(given: str | Path | None = None) -> Path:
 
 def private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for their owner alone. Raises OSError."""
+    if why := why_not_local(folder):
+        raise OSError(errno.EINVAL, why)
     if _is_shared():
         folder.mkdir(parents=True, exist_ok=True)
         return

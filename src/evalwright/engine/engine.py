@@ -37,6 +37,7 @@ from evalwright.engine.claims import process_of
 from evalwright.engine.counts import Counts as Counts
 from evalwright.engine.key import KeyMaker, canonical
 from evalwright.engine.ledger import Account
+from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.name_guard import name_rows
 from evalwright.engine.outbox import Outbox
@@ -98,6 +99,7 @@ class Engine:
         self._lanes: dict[int, Lane] = {}
         self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
         self._outbox: Outbox | None = None
+        self._turns: LoopTurns | None = None
         self._told: set[str] = set()
         self._damaged = False
         self._stopped: Failure | None = None
@@ -113,6 +115,12 @@ class Engine:
     def door(self, roles: Mapping[str, Model]) -> Door:
         """An `ask` for these roles, with counts of its own. Must be called where the event loop runs."""
         return Door(self, {role: self._lane(model) for role, model in roles.items()}, Counts())
+
+    def loop_turns(self) -> LoopTurns:
+        """What keeps the event loop free for all who use this engine. Must be called where the event loop runs."""
+        if self._turns is None:
+            self._turns = LoopTurns(asyncio.get_running_loop())
+        return self._turns
 
     def concurrency(self, model: Model) -> int:
         """How many samples to keep in flight so that this model never waits for work."""
@@ -216,6 +224,8 @@ class Engine:
                 elif self._stopped is not None:
                     raise RequestFailed(self._stopped)
                 else:
+                    if reservation is not None:
+                        reservation.refuse_if_spent()
                     response = await self._obtain(
                         lane, request, key, payload, counts, reservation, replaces=is_foreign
                     )
@@ -223,6 +233,8 @@ class Engine:
                 self._end(key, error)
                 raise
             self._end(key, (response, stored is not None))
+            if stored is not None:
+                await self.loop_turns().take()
             return response
         except RequestFailed as failed:
             failure = failed.failure

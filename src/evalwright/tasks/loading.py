@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName, closest
+from evalwright.core.local_paths import check_local
 from evalwright.core.private import no_file
 from evalwright.core.tasks import Task
 from evalwright.tasks import decorator, dialects
@@ -19,7 +20,7 @@ from evalwright.tasks.data_files import as_data_file, data_file_task
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
 from evalwright.tasks.index import TaskIndex
-from evalwright.tasks.overrides import nested, with_overrides
+from evalwright.tasks.overrides import BEFORE_FOR_EACH, nested, with_overrides
 from evalwright.tasks.yaml_files import Document, Trust, read_document, shown
 
 PromptFormat = Literal["auto", "chat", "text"]
@@ -143,7 +144,7 @@ def find_definitions(
     if path is not None:
         document = read_document(path)
         _check_own(document, shown(path))
-        return list(_members(_expanded(document, overrides, trust), member, shown(path)))
+        return list(_expanded(document, overrides, trust, member, shown(path)))
     if (data := as_data_file(name)) is not None:
         rest = {key: value for key, value in nested(overrides or {}).items() if key != "columns"}
         return list(definitions_of(data_file_task(data, overrides), base=Path.cwd(), overrides=rest))
@@ -156,7 +157,7 @@ def find_definitions(
             for entry in entries:
                 file = Path(entry.path)
                 one = name if name in entry.members and name not in entry.groups else None
-                out.extend(_members(_expanded(read_document(file), overrides, trust), one, shown(file)))
+                out.extend(_expanded(read_document(file), overrides, trust, one, shown(file)))
             return out
         registered = decorator.from_entry_point(name)
         if registered is None:
@@ -247,16 +248,35 @@ def with_shots(found: Definition | Task, count: int | None) -> Definition | Task
 
 
 def _expanded(
-    document: Document, overrides: Mapping[str, Any] | None, trust: Trust | None = None
+    document: Document,
+    overrides: Mapping[str, Any] | None,
+    trust: Trust | None = None,
+    member: str | None = None,
+    label: str = "",
 ) -> list[Definition]:
+    """The definitions of a file, or the one of that name, with the overrides applied. label: the file, for errors."""
     whole = with_includes(replace(document, trust=trust) if trust else document)
-    return expand(with_overrides(whole, overrides, Path.cwd()) if overrides else whole)
+    changes, folder = nested(overrides or {}), Path.cwd()
+    names = {key: changes.pop(key) for key in BEFORE_FOR_EACH if key in changes}
+    if names:
+        whole = with_overrides(whole, names, folder)
+    members = _members(expand(whole), member, label)
+    if not changes:
+        return members
+    return [
+        replace(
+            definition,
+            document=with_overrides(definition.document, changes, folder, definition.variables),
+        )
+        for definition in members
+    ]
 
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:
     """A path and member, where the name is one: it ends in .yaml or .yml, or that with `:member`."""
     for text, member in ((name, None), (name.rpartition(":")[0], name.rpartition(":")[2])):
         if text.lower().endswith((".yaml", ".yml")):
+            check_local(text, "The task file")
             path = Path(text).expanduser()
             if not path.is_file():
                 if os.path.lexists(path):
