@@ -101,7 +101,7 @@ def stored(folder: Path, *samples: Sample, task: str = "x") -> tuple[Run, TaskTa
             record = SampleRecord(task, index, 0, sample, Answer(text="a"), {"score": Score(1.0)})
             writer.add(index, record)
             tally.add(record)
-        parts = {"model": {"name": "m"}, "configuration": {}, "usage": {}, "started": "", "tasks": []}
+        parts = {"model": {"name": "m"}, "configuration": {}, "usage": {}, "started": "2026-11-20", "tasks": []}
         writer.finish({"schema": 1, "id": folder.name, **parts})
     return open_run(folder), tally
 

@@ -25,6 +25,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
+from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import UNDECIDED, left_out, upgrade_row, upgrade_run
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
@@ -251,9 +252,18 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
         place = printable(".".join(map(str, found["loc"])))[:60]
+        if found["type"] in _IMPOSSIBLE:
+            figure = printable(repr(found["input"]))[:60]
+            raise RunError(
+                f"{where} has a figure that cannot be: '{place}' is {figure}, {_IMPOSSIBLE[found['type']]}."
+            ) from None
         what = "missing" if found["type"] == "missing" else kind_of(found["input"])
         raise RunError(f"{where} is not a sample record: '{place}' is {what}.") from None
     return upgrade_row(row)
+
+
+_IMPOSSIBLE = {"greater_than_equal": "which is below 0", "finite_number": "which is not finite"}
+"""What pydantic calls a figure that cannot be, and what we say of it."""
 
 
 @cache
@@ -270,15 +280,18 @@ def _line_parts() -> SchemaValidator:
         fields = {name: form.typed_dict_field(one, required=needed) for name, one in of.items()}
         return form.typed_dict_schema(fields, extra_behavior="ignore")
 
-    number = form.nullable_schema(form.float_schema())
+    amount = form.nullable_schema(form.float_schema(ge=0, allow_inf_nan=False))
     failed = parts(True, kind=text, party=text, message=text)
-    usage = form.nullable_schema(form.dict_schema(values_schema=number))
+    usage = form.nullable_schema(form.dict_schema(values_schema=amount))
+    count = form.int_schema(ge=0)
     known = {
+        "index": count,
+        "draw": count,
         "gold": form.list_schema(form.int_schema()),
         "log_likelihoods": form.list_schema(form.float_schema()),
         "passages": form.list_schema(parts(True, text=text)),
-        "responses": form.list_schema(parts(False, usage=usage)),
-        "timing": parts(False, latency=form.list_schema(number)),
+        "responses": form.list_schema(parts(False, usage=usage, cost=amount)),
+        "timing": parts(False, latency=form.list_schema(amount)),
         "failure": form.nullable_schema(failed),
         "score_failures": form.dict_schema(values_schema=failed),
         UNDECIDED: form.dict_schema(values_schema=mapping),
@@ -371,7 +384,12 @@ def _read(file: Path) -> Run:
     # What a shard says of itself counts only where shards are merged, and is checked there.
     if fault := _misfit({key: data[key] for key in data if key != "shard"}, _schema("run"), ""):
         raise RunError(f"{file} is not as records of runs are: {fault}.")
-    run = Run(file.parent, upgrade_run(data))
+    data = upgrade_run(data)
+    if fault := impossible_figure(data):
+        raise RunError(
+            f"{file} has a figure that cannot be: {fault}. Restore the file, or make the run again."
+        )
+    run = Run(file.parent, data)
     try:
         _ = run.tasks, run.groups, run.label, run.n_missing, run.cost
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
