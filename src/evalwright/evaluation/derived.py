@@ -12,6 +12,7 @@ from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records, groups_of
 from evalwright.runs.reader import Run, as_recorded, open_run
 from evalwright.runs.simulations import refuse_shards
@@ -80,4 +81,6 @@ class Derived:
                 **({"groups": noted_groups(groups, stopping)} if groups else {}),
             }
         )
-        return open_run(self.folder)
+        run = open_run(self.folder)
+        remember_numbers(run)
+        return run

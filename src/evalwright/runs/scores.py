@@ -31,7 +31,7 @@ class Collects(Protocol):
 def read_rows(run: Run, tasks: Mapping[str, Collects]) -> None:
     """Give the records of some tasks to what collects them, by task. Raises RunError for a record that is not a sample's."""
     try:
-        for row in run.rows():
+        for row in run.score_rows():
             if row["task"] in tasks:
                 tasks[row["task"]].add(row)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
