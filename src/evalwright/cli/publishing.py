@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import say
+from evalwright.cli.options import AS_JSON, opened, option
+from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.tasks.files import read_file, write_file
 
@@ -49,6 +51,31 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
     for path, data in made.items():
         said.append(f"Written: {path}" if write_file(path, data) else f"Unchanged: {path}")
     return said, missing
+
+
+@click.command("scores")
+@click.argument("runs", nargs=-1, required=True)
+@option("--out", "DIR", "Where the folders of the published runs go. Default: published.", default="published")
+@option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
+@AS_JSON
+def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
+    """Publish RUNS without their samples: run.json and scores by item, of which others can make boards and comparisons."""
+    from evalwright.runs.confirmed import confirm
+    from evalwright.runs.published_scores import publish_scores
+    from evalwright.runs.simulations import refuse_shards
+
+    published = opened(*runs)
+    refuse_shards(published)
+    files = []
+    for run in published:
+        confirm(run)  # what its samples do not give is not published
+        files += publish_scores(run, Path(out) / run.name)
+    if as_json:
+        print_json([str(file) for file in files])
+        return
+    for file in files:
+        echo(f"Written: {file}")
+    say("run.json is copied as it stands, with the tasks' definitions. Questions and answers are left out.")
 
 
 def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:

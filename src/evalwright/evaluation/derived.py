@@ -30,6 +30,7 @@ class Derived:
     def __init__(self, old: Run | str | Path, name: str, out: str | Path | None, made_from: str) -> None:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
         refuse_shards([self.old])
+        self.old.require_samples()
         self.old.verify()
         with as_recorded(self.old):
             groups_of(self.old.data["tasks"], self.old.data["configuration"])

@@ -28,19 +28,17 @@ from evalwright.runs.grouping import group_records
 from evalwright.runs.measures import check_bounded
 from evalwright.runs.reader import NumbersFrom, Run
 from evalwright.runs.results import SELDOM, MetricResult
-from evalwright.runs.score_tables import ScoreTable, keep_scores
+from evalwright.runs.score_tables import ScoreTable, is_large, keep_scores
 from evalwright.runs.sealed import read_sealed, write_sealed
 from evalwright.runs.stopping import noted_groups, with_noted_intervals, with_valid_intervals
 from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.dialects import dialect_of
 
-KEPT_FROM_BYTES = 1 << 18
-"""Size of the scores from which on numbers are looked up; smaller ones are made again faster than a reader notices."""
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
 MAX_NAMED = 3
 _FORMAT = 1
-_COUNTS = ("n_samples", "n_missing", "n_unsure")
+_COUNTS = ("n_samples", "n_missing", "n_unsure", "n_judged", "n_judge_failed")
 _METRIC_COUNTS = ("n", "n_missing", "n_unsure")
 
 
@@ -88,9 +86,22 @@ def confirm_all(runs: Sequence[Run]) -> list[Run]:
     return [confirm(run) for run in runs]
 
 
+def doubts(run: Run) -> list[str]:
+    """What a person who looks at a run's recorded numbers should know: that its samples give others, or what they were made of.
+
+    Nothing of a large run whose numbers this machine has not made before: that takes longer than looking at them.
+    """
+    try:
+        if is_large(run) and read_sealed(_name(run, run.verify())) is None:
+            return []
+        return published_notes([confirm(run)])
+    except RunError as error:
+        return [f"Warning: {error}"]
+
+
 def remember_numbers(run: Run) -> None:
     """Keep that this machine has just made a run's numbers of its samples, where a reader could not make them again, or not at once."""
-    if not _is_looked_up(run) and all(map(_is_made_by_ours, run.data["tasks"])):
+    if not is_large(run) and all(map(_is_made_by_ours, run.data["tasks"])):
         return
     groups = run.data.get("groups", ())
     answers = run.data["usage"].get("answers")
@@ -100,12 +111,12 @@ def remember_numbers(run: Run) -> None:
 
 def _confirm(run: Run, digest: str) -> Run:
     name = _name(run, digest)
-    kept = _unpacked(read_sealed(name)) if _is_looked_up(run) else None
+    kept = _unpacked(read_sealed(name)) if is_large(run) else None
     made = kept or _from_scores(run)
     if kept is None and made.as_published:
         # A plug-in or a dialect's folder that made them may not be here now, as it was when the run was made.
         made = _unpacked(read_sealed(name)) or made
-    elif kept is None and _is_looked_up(run):
+    elif kept is None and is_large(run):
         write_sealed(name, _packed(made))
     source = NumbersFrom("samples" if kept is None else "kept table", made.as_published)
     if run.has_published_scores:
@@ -412,10 +423,6 @@ class _TaskAgain:
             if any(_same(metric["value"], form) for form in forms):
                 return True
         return False
-
-
-def _is_looked_up(run: Run) -> bool:
-    return run.scores_file.stat().st_size >= KEPT_FROM_BYTES
 
 
 def _is_made_by_ours(task: Mapping[str, Any]) -> bool:

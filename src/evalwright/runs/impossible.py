@@ -140,10 +140,24 @@ def _metric_faults(metric: Mapping[str, Any], where: str) -> Iterator[str]:
     level = metric.get("level")
     if isinstance(level, (int, float)) and not 0 < level < 1:
         yield from _fault(f"{where}.level", level, "which is not between 0 and 1")
+    n, n_unsure = metric.get("n"), metric.get("n_unsure")
+    if isinstance(n, (int, float)) and isinstance(n_unsure, (int, float)) and n_unsure > n:
+        yield from _fault(f"{where}.n_unsure", n_unsure, f"of {n} scores")
+    ends = metric.get("unsure_range")
+    if ends is not None and not _are_ends(ends):
+        yield from _fault(f"{where}.unsure_range", ends, "which is not two numbers in order")
     value, kind = metric.get("value"), metric.get("kind")
     is_share = kind in BOUNDED and kind != "chance-normalised"
     if is_share and isinstance(value, (int, float)) and not -_SLACK <= value <= 1 + _SLACK:
         yield from _fault(f"{where}.value", value, f"which is outside the range of '{kind}', 0 to 1")
+
+
+def _are_ends(ends: Any) -> bool:
+    """Whether a value is the lower and the upper end of a range."""
+    if not isinstance(ends, list) or len(ends) != 2:
+        return False
+    numbers = [end for end in ends if isinstance(end, (int, float)) and math.isfinite(end)]
+    return len(numbers) == 2 and numbers[0] <= numbers[1]
 
 
 def _amounts(part: Any, where: str) -> Iterator[str]:

@@ -161,7 +161,7 @@ class Run(Shown):
         Raises RunError naming the line that is broken or has a score that is no number, and after the last one where the file was
         changed after the run; at once for a run that was published without its samples.
         """
-        self._refuse_without_samples()
+        self.require_samples()
         return self.score_rows()
 
     def score_rows(self) -> Iterator[dict[str, Any]]:
@@ -174,7 +174,7 @@ class Run(Shown):
 
     def lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
         """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
-        self._refuse_without_samples()
+        self.require_samples()
         return self._lines()
 
     def _lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
@@ -187,7 +187,8 @@ class Run(Shown):
                 yield line, row_of(line, f"{path}, line {number}")
             self._check(path, file)
 
-    def _refuse_without_samples(self) -> None:
+    def require_samples(self) -> None:
+        """Raise RunError for a run that was published without its samples."""
         if self.has_published_scores:
             raise RunError(
                 f"The run '{self.id}' was published without its samples: {self.scores_file} has scores by item, and no questions or "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 KEPT = "{}.npz"
 """The name under which arrays are kept, by the SHA-256 of the file that they were made of."""
 
-LARGE = 4 << 20
+LARGE = 1 << 18
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
 FORMAT = 7
