@@ -22,6 +22,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
+from evalwright.core.text import printable
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.effects import check_effects
 from evalwright.evaluation.objects import Objects, written_form
@@ -32,6 +33,7 @@ from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.functions import FunctionModel
 from evalwright.models.oracle import OracleModel
 from evalwright.runs.grouping import check_tree
+from evalwright.runs.impossible import has_control
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, check_run_name, read_plan, slug
 from evalwright.scorers.registry import JUDGE
@@ -296,7 +298,19 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is named twice.")
+    _check_names(tasks)
     return [with_votes(task) for task in tasks]
+
+
+def _check_names(tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a name that no record may have, before a request is sent for it."""
+    for task in tasks:
+        labels = [metric.label for metric in task.metrics]
+        for name in (task.name, *labels, *(scorer.name for scorer in task.scorers)):
+            if has_control(name):
+                raise ConfigurationError(
+                    f"'{printable(name)}', a name in the task '{printable(task.name)}', has control characters in it: give it another."
+                )
 
 
 def _same(task: Task, other: Task) -> bool:

@@ -45,7 +45,7 @@ def impossible_id(name: str) -> str:
         return "which names no folder"
     if any(char in _SEPARATORS for char in name):
         return "which leads to another folder"
-    if _has_control(name):
+    if has_control(name):
         return "which has control characters"
     if len(name.encode(errors="replace")) > MAX_ID_BYTES:
         return f"which is longer than {MAX_ID_BYTES} bytes"
@@ -103,7 +103,7 @@ def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _task_faults(task: Mapping[str, Any], where: str) -> Iterator[str]:
     name = task.get("name")
-    if isinstance(name, str) and _has_control(name):
+    if isinstance(name, str) and has_control(name):
         yield from _fault(f"{where}.name", name, "which has control characters")
     for field in _TASK_COUNTS:
         yield from _fault(f"{where}.{field}", task.get(field), impossible_count(task.get(field)))
@@ -130,7 +130,7 @@ def _task_faults(task: Mapping[str, Any], where: str) -> Iterator[str]:
 def _metric_faults(metric: Mapping[str, Any], where: str) -> Iterator[str]:
     for field in ("label", "scorer"):
         name = metric.get(field)
-        if isinstance(name, str) and _has_control(name):
+        if isinstance(name, str) and has_control(name):
             yield from _fault(f"{where}.{field}", name, "which has control characters")
     for field in _METRIC_COUNTS:
         yield from _fault(f"{where}.{field}", metric.get(field), impossible_count(metric.get(field)))
@@ -181,5 +181,6 @@ def _fault(field: str, figure: Any, reason: str) -> Iterator[str]:
         yield f"'{printable(field)}' is {printable(text)[:80]}, {reason}"
 
 
-def _has_control(name: str) -> bool:
+def has_control(name: str) -> bool:
+    """Whether a name has characters that are not shown but act: line ends, escapes, NUL."""
     return any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in name)
