@@ -54,9 +54,7 @@ def test_a_hostile_name_is_text_in_its_own_cell(tmp_path: Path) -> None:
     known = {"table", "thead", "tbody", "tr", "th", "td", "code", "ul", "li"}
     for i, name in enumerate(HOSTILE):
         scores = {as_task_name(name): [1.0, 0.0]}
-        run = make_run(
-            tmp_path, model=name or "x", label=name, name=f"run{i}", scores=scores
-        )
+        run = make_run(tmp_path, model=name or "x", label=name, name=f"run{i}", scores=scores)
         markdown = board_markdown(make_board([run]))
         assert not set(markdown) & set(ACTIVE), name
         # Header, rule, one row, an empty line, one note: no name began a line.

@@ -154,7 +154,9 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
             for side in "ab"
         ]
         gates = [judge(pair[0], pair[1], [parse_gate_rule("accuracy differs")])]
-        third = make_run(tmp_path, model="third", name=f"c{i}", scores={as_task_name(name): [0.0, 1.0], "t": [1.0]})
+        third = make_run(
+            tmp_path, model="third", name=f"c{i}", scores={as_task_name(name): [0.0, 1.0], "t": [1.0]}
+        )
         documents += [
             run_document(pair[0]),
             compared(compare(*pair, slices=["domain"], equivalent=0.1), gates),

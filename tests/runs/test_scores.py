@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -99,8 +100,13 @@ def test_arrays_that_another_machine_made_are_not_believed(
     assert sorted(scored(run).values) == [0, 1]  # under the name of other content even with their own key
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     reread = open_run(run.folder)
-    rows = []
-    monkeypatch.setattr(Run, "score_rows", lambda self: rows.append(self) or iter(()))
+    rows: list[Run] = []
+
+    def no_rows(run: Run) -> Iterator[dict[str, Any]]:
+        rows.append(run)
+        return iter(())
+
+    monkeypatch.setattr(Run, "score_rows", no_rows)
     scored(reread)
     assert rows  # it was theirs, so it is read again
     (tmp_path / "config" / "evalwright" / "sealing.key").chmod(0o644)
@@ -142,7 +148,13 @@ def stored(folder: Path, *samples: Sample, task: str = "x") -> tuple[Run, TaskTa
             record = SampleRecord(task, index, 0, sample, Answer(text="a"), {"score": Score(1.0)})
             writer.add(index, record)
             tally.add(record)
-        parts = {"model": {"name": "m"}, "configuration": {}, "usage": {}, "started": "2026-11-20", "tasks": []}
+        parts = {
+            "model": {"name": "m"},
+            "configuration": {},
+            "usage": {},
+            "started": "2026-11-20",
+            "tasks": [],
+        }
         writer.finish({"schema": 1, "id": folder.name, **parts})
     return open_run(folder), tally
 

@@ -132,9 +132,7 @@ def test_a_metric_that_no_definition_names_is_not_taken_for_the_samples() -> Non
     with edited("runs/theirs") as data:
         data["tasks"][0]["metrics"].insert(0, {**main_metric(data), "label": "truth", "value": 0.99, "n": 40})
     board = leaderboard([open_run("runs/theirs"), open_run("runs/ours")], metric="factual.truth")
-    assert board.numbers_from == {
-        "theirs": "figures as published, not computed here (factual: truth)"
-    }
+    assert board.numbers_from == {"theirs": "figures as published, not computed here (factual: truth)"}
     assert "demo/theirs: figures as published, not computed here (factual: truth)." in board.notes
 
 
@@ -144,7 +142,10 @@ def aggregates_only(name: str) -> None:
     rewrite(run, lambda row, place: None)
     run.samples_file.write_text("", encoding="utf-8")
     with edited(run.folder) as data:
-        data["samples"] |= {"records": 0, "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
+        data["samples"] |= {
+            "records": 0,
+            "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        }
         data["tasks"][0]["definition"]["dialect"] = "another-program"
         data["tasks"][0]["metadata"]["imported"] = "another-program"
 
@@ -158,7 +159,9 @@ def test_imports_of_aggregates_alone_are_marked() -> None:
     found = json.loads(typed("leaderboard", "theirs", "ours", "--json").out)
     assert found["numbers_from"] == {"theirs": said.removeprefix("demo/theirs: ").removesuffix(".")}
     assert typed("leaderboard", "theirs", "ours", "--csv", "b.csv", "--json-file", "b.json").code == 0
-    assert "figures as published" in Path("b.csv").read_text() and "numbers_from" in Path("b.json").read_text()
+    assert (
+        "figures as published" in Path("b.csv").read_text() and "numbers_from" in Path("b.json").read_text()
+    )
     assert said in " ".join(typed("runs", "show", "theirs").err.split())
     comparison = typed("compare", "ours", "theirs", "--json")
     assert comparison.code == 0 and "numbers_from" in json.loads(comparison.out)
@@ -298,8 +301,10 @@ def test_a_published_table_gives_the_same_numbers_and_is_named() -> None:
 )  # fmt: skip
 def test_what_needs_the_samples_says_that_they_were_not_published(words: tuple[str, ...]) -> None:
     folder = published("theirs")
-    done = typed(*words[:2], str(folder), *words[2:]) if words[0] in ("runs", "export") else typed(
-        words[0], str(folder), *words[1:]
+    done = (
+        typed(*words[:2], str(folder), *words[2:])
+        if words[0] in ("runs", "export")
+        else typed(words[0], str(folder), *words[1:])
     )
     assert done.code == 2, done.text
     assert "was published without its samples" in done.err, done.text

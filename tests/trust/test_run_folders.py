@@ -82,7 +82,7 @@ IMPOSSIBLE_FIGURES: dict[str, tuple[object, str]] = {
     "id": ("../../..", "which leads to another folder"),
     "id ": ("a\x1b[2Jb", "which has control characters"),
     "id  ": ("..", "which names no folder"),
-    "started": ("99999-99-99", "which is no date and time"),
+    "started": ("99999-99-99", "which cannot be a date and time"),
     "seconds": (-1.5, "which is below 0"),
     "tasks.0.n_samples": (-5, "which is below 0"),
     "tasks.0.n_samples ": (1.5, "which is no whole number"),
@@ -99,6 +99,9 @@ IMPOSSIBLE_FIGURES: dict[str, tuple[object, str]] = {
     "usage.answers ": ({"cost": float("inf")}, "which is not finite"),
     "usage.usage": ({"input_tokens": -1}, "which is below 0"),
     "usage.requested": (-1, "which is below 0"),
+    "configuration.limit": ("ten", "which is no limit"),
+    "configuration.limit ": (-1, "which is below 0"),
+    "stopping": ({"tasks": [{"task": "questions", "asked": 3, "of": 2}], "decisions": []}, "of 2 answers"),
     "samples.records": (-2, "which is below 0"),
     "samples.sha256": ("0", "which is no SHA-256"),
 }

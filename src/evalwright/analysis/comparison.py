@@ -579,7 +579,9 @@ def _one_unit(a: MetricResult, b: MetricResult) -> bool:
 def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
     for key in slices:
         if not any(key in matrix.slices for matrix in found):
-            known = sorted({name for row in islice(run.score_rows(), 1000) for name in row.get("metadata", {})})
+            known = sorted(
+                {name for row in islice(run.score_rows(), 1000) for name in row.get("metadata", {})}
+            )
             more = f"The samples have {', '.join(known)}." if known else "The samples have no metadata."
             raise UnknownName("slice", key, known, f"{more} A key with more than 200 values makes no slices.")
 

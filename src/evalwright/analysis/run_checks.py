@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -13,7 +14,7 @@ from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
-from evalwright.runs.confirmed import RunScores
+from evalwright.runs.confirmed import AS_PUBLISHED, Confirmation, RunScores
 from evalwright.runs.reader import Run, open_run, score_fault
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE
@@ -114,10 +115,27 @@ class RecordFaults:
         found = in_words({**self.broken, _CHANGED: self.changed()})
         return [f"{one[0].upper()}{one[1:]}." for one in found]
 
+    @property
+    def as_published(self) -> str:
+        """Which figures another program or a plug-in made, and could not be made again; "" where there are none."""
+        try:
+            named = self._made_again.as_published
+        except RunError:
+            return ""
+        return (
+            f"{AS_PUBLISHED[0].upper()}{AS_PUBLISHED[1:]}: {listed(list(map(printable, named)))}"
+            if named
+            else ""
+        )
+
+    @cached_property
+    def _made_again(self) -> Confirmation:
+        return self._scores.confirmation(frozenset(self._unread))
+
     def changed(self) -> dict[str, str]:
         """By task, or for the whole run, the first figure that is recorded otherwise than it was made again from the samples."""
         try:
-            found = self._scores.confirmation(frozenset(self._unread)).disagreements
+            found = self._made_again.disagreements
         except RunError as error:  # scores that the metric cannot have
             return {self._run.name: str(error)}
         return {one.task or self._run.name: one.sentence for one in reversed(found)}
@@ -150,6 +168,8 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
     }
     today, notes = _today(run, settings)
+    if records.as_published:
+        notes.append(records.as_published)
     there = {task.name for task in run.tasks}
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
     stale = dict(_stale(run, today))

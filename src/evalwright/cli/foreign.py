@@ -48,7 +48,10 @@ EXPORTERS = _systems("EXPORTER", {
 }  # fmt: skip
 OWN = {
     "site": ("evalwright.cli.view:site", "The explorer of runs, as files for a web server."),
-    "scores": ("evalwright.cli.publishing:scores", "Runs without their samples: scores by item, for boards of private test sets."),
+    "scores": (
+        "evalwright.cli.publishing:scores",
+        "Runs without their samples: scores by item, for boards of private test sets.",
+    ),
     "citations": ("evalwright.cli.citations:citations", "LaTeX and BibTeX of what to cite for tasks."),
 }
 """Commands of `export` that are no foreign system's."""

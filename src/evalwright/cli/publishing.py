@@ -55,7 +55,9 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
 
 @click.command("scores")
 @click.argument("runs", nargs=-1, required=True)
-@option("--out", "DIR", "Where the folders of the published runs go. Default: published.", default="published")
+@option(
+    "--out", "DIR", "Where the folders of the published runs go. Default: published.", default="published"
+)
 @option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
 @AS_JSON
 def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
@@ -97,10 +99,10 @@ def _check_distinct(given: Mapping[str, Any]) -> None:
     """Raise UsageError where two options name one file."""
     seen: dict[Path, str] = {}
     named = [(f"--{name.replace('_', '-')}", given[name]) for name in _FILES if given[name]]
-    for option, file in [*named, *(("--plot", plot) for plot in given["plots"])]:
-        other = seen.setdefault(Path(file).resolve(), option)
-        if other != option:
-            raise click.UsageError(f"{other} and {option} both name '{file}'.")
+    for typed_option, file in [*named, *(("--plot", plot) for plot in given["plots"])]:
+        other = seen.setdefault(Path(file).resolve(), typed_option)
+        if other != typed_option:
+            raise click.UsageError(f"{other} and {typed_option} both name '{file}'.")
 
 
 def _pictures(board: Board, given: Mapping[str, Any]) -> dict[Path, bytes]:

@@ -36,9 +36,13 @@ from evalwright.tasks.dialects import dialect_of
 
 RELATIVE_TOLERANCE = 1e-6
 ABSOLUTE_TOLERANCE = 1e-9
+SLACK = 1e-6
+"""How far rounding may put a number outside of its interval."""
 MAX_NAMED = 3
 _FORMAT = 1
 _COUNTS = ("n_samples", "n_missing", "n_unsure", "n_judged", "n_judge_failed")
+_OLD_COUNTS = ("n_samples", "n_missing")
+"""Those that records of the first schema have, too."""
 _METRIC_COUNTS = ("n", "n_missing", "n_unsure")
 
 
@@ -154,9 +158,7 @@ def _refusal(run: Run, found: Sequence[Disagreement]) -> str:
             f"Restore {RUN_FILE}, or make the numbers again from the samples, without a request: "
             f"evalwright {command} {quote(str(run.folder))}"
         )
-    return (
-        f"Run '{run.id}'{of_task}: {printable(first.sentence)}.{more} The numbers of {run.folder / RUN_FILE} are not used. {way_out}"
-    )
+    return f"Run '{run.id}'{of_task}: {printable(first.sentence)}.{more} The numbers of {run.folder / RUN_FILE} are not used. {way_out}"
 
 
 class RunScores:
@@ -211,11 +213,13 @@ class RunScores:
             if task["name"] in without:
                 tasks.append(task)
                 continue
-            again = _TaskAgain(self._run, task, self._tallies[task["name"]], self._first_answered.get(task["name"]))
+            again = _TaskAgain(
+                self._run, task, self._tallies[task["name"]], self._first_answered.get(task["name"])
+            )
             tasks.append(again.record())
             published += again.as_published
             found += again.disagreements
-        groups = list(self._run.data.get("groups", ()))
+        groups: list[Mapping[str, Any]] = list(self._run.data.get("groups", ()))
         if groups and not found and not without:
             groups = self._groups(tasks, groups, published, found)
         answers = self._answers(found) if not without else None
@@ -237,7 +241,7 @@ class RunScores:
         except Exception:  # a dialect of somebody's own may raise anything
             again = {}
         unconfirmed = {name.partition(": ")[0] for name in published}
-        groups = []
+        groups: list[Mapping[str, Any]] = []
         for group in recorded:
             ours = again.get(str(group["name"]))
             by_label = {metric["label"]: metric for metric in ours["metrics"]} if ours else {}
@@ -289,8 +293,8 @@ class _TaskAgain:
         if _is_imported(task):
             return {**task, **self._imported(again)}
         counted = self._run.data["schema"] > 1
+        self._compare_counts(again, _COUNTS if counted else _OLD_COUNTS)
         if counted:
-            self._compare_counts(again)
             task = {key: part for key, part in task.items() if key not in SELDOM}
             task |= {key: again[key] for key in (*_COUNTS, "failures", *SELDOM) if key in again}
             if self._task.get("outcomes"):
@@ -299,7 +303,8 @@ class _TaskAgain:
         task["metrics"] = [self._metric(metric, by_label, counted) for metric in self._task["metrics"]]
         task["slices"] = {
             key: {
-                value: self._slice(key, value, metrics, again["slices"]) for value, metrics in by_value.items()
+                value: self._slice(key, value, metrics, again["slices"])
+                for value, metrics in by_value.items()
             }
             for key, by_value in self._task["slices"].items()
         }
@@ -316,9 +321,18 @@ class _TaskAgain:
         version = str(self._task["version"])
         with np.errstate(all="ignore"):  # scores may be as absurd as their writer likes
             result = self._tally.result(self._name, version, specs).as_dict()
+        stopping = self._run.data.get("stopping")
         derived = any(key in self._run.data for key in ("scored_from", "aggregated_from"))
         with_intervals = with_noted_intervals if derived else with_valid_intervals
-        return with_intervals(result, self._run.data.get("stopping"))
+        again = with_intervals(result, stopping)
+        for metric in again["metrics"]:
+            # A rule's interval is recorded with the rule; what it was made of is not in the samples.
+            value, low, high = metric["value"], metric["low"], metric["high"]
+            if None not in (value, low, high) and not low - SLACK <= value <= high + SLACK:
+                self._disagree(
+                    f"the interval of {metric['label']}", f"{low:g} to {high:g}", f"around {value:g}"
+                )
+        return again
 
     def _specs(self) -> list[MetricSpec]:
         specs = [MetricSpec(**spec) for spec in self._task.get("metric_specs") or ()]
@@ -329,7 +343,9 @@ class _TaskAgain:
             first, configuration = self._first_answered or {}, self._run.data["configuration"]
             rules = dialect.rules(self._task, configuration, first, {"bootstrap": 0})
             return list(rules.found(self._tally.names()))
-        except Exception:  # its files or its library may not be here, and what somebody's own raises is anything
+        except (
+            Exception
+        ):  # its files or its library may not be here, and what somebody's own raises is anything
             return []
 
     def _imported(self, again: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,17 +358,23 @@ class _TaskAgain:
                 self.as_published.append(f"{self._name}: {metric['label']}")
         return {}
 
-    def _compare_counts(self, again: Mapping[str, Any]) -> None:
-        for count in _COUNTS:
+    def _compare_counts(self, again: Mapping[str, Any], counts: Sequence[str]) -> None:
+        for count in counts:
             recorded, made = self._task.get(count, 0), again.get(count, 0)
             if recorded != made:
                 self._disagree(count, recorded, made)
         outcomes = self._task.get("outcomes")
-        if outcomes and outcomes != again["outcomes"]:
-            kind = next(one for one in {**outcomes, **again["outcomes"]} if outcomes.get(one) != again["outcomes"].get(one))
+        if counts is _COUNTS and outcomes and outcomes != again["outcomes"]:
+            kind = next(
+                one
+                for one in {**outcomes, **again["outcomes"]}
+                if outcomes.get(one) != again["outcomes"].get(one)
+            )
             self._disagree(f"outcomes.{kind}", outcomes.get(kind, 0), again["outcomes"].get(kind, 0))
 
-    def _metric(self, metric: Mapping[str, Any], by_label: Mapping[str, Any], counted: bool) -> Mapping[str, Any]:
+    def _metric(
+        self, metric: Mapping[str, Any], by_label: Mapping[str, Any], counted: bool
+    ) -> Mapping[str, Any]:
         """One recorded metric, by the number made here."""
         ours = by_label.get(metric["label"])
         if ours is None or (ours["value"] is None and metric["value"] is not None):
@@ -366,7 +388,8 @@ class _TaskAgain:
         # By another framework's rules no interval is made here where it would be a bootstrap's.
         if ours["low"] is None and metric["low"] is not None:
             return metric
-        return ours
+        made: Mapping[str, Any] = ours
+        return made
 
     def _slice(
         self, key: str, value: str, metrics: Sequence[Mapping[str, Any]], slices: Mapping[str, Any]
@@ -386,7 +409,9 @@ class _TaskAgain:
                 made.append(metric if ours["low"] is None else ours)
         return made
 
-    def _differs(self, figure: str, metric: Mapping[str, Any], ours: Mapping[str, Any], counted: bool) -> bool:
+    def _differs(
+        self, figure: str, metric: Mapping[str, Any], ours: Mapping[str, Any], counted: bool
+    ) -> bool:
         """Whether a recorded metric is another than the one made here; then it is noted."""
         if not _same(metric["value"], ours["value"]):
             self._disagree(figure, metric["value"], ours["value"])
@@ -519,7 +544,9 @@ def published_notes(runs: Sequence[Run]) -> list[str]:
             if said != KEPT_TABLE:
                 by_source.setdefault(said, []).append(run.label)
     notes = []
-    for said, labels in by_source.items():
+    # The order of the runs makes no difference to what is published.
+    for said, labels in sorted(by_source.items()):
+        labels = sorted(labels)
         more = f" and {len(labels) - MAX_NAMED} more" if len(labels) > MAX_NAMED else ""
         notes.append(f"{', '.join(labels[:MAX_NAMED])}{more}: {said}.")
     return notes

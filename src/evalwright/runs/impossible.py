@@ -57,7 +57,7 @@ def impossible_time(text: str) -> str:
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        return "which is no date and time (2026-11-20T09:30:00+00:00 is one)"
+        return "which cannot be a date and time (2026-11-20T09:30:00+00:00 can)"
     return ""
 
 
@@ -94,11 +94,29 @@ def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
         if "started" in shard:
             yield from _fault(f"{where}.started", shard["started"], impossible_time(shard["started"]))
         yield from _fault(f"{where}.seconds", shard.get("seconds"), impossible_amount(shard.get("seconds")))
+    yield from _part_faults(record)
     for number, task in enumerate(record["tasks"]):
         yield from _task_faults(task, f"tasks.{number}")
     for number, group in enumerate(record.get("groups") or ()):
         for place, metric in enumerate(group.get("metrics") or ()):
             yield from _metric_faults(metric, f"groups.{number}.metrics.{place}")
+
+
+def _part_faults(record: Mapping[str, Any]) -> Iterator[str]:
+    """Faults of what says which part of the samples was asked."""
+    limit = record["configuration"].get("limit")
+    if limit is not None:
+        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
+        reason = (impossible_amount(limit) if is_number else "") or (
+            "" if is_number and limit else "which is no limit"
+        )
+        yield from _fault("configuration.limit", limit, reason)
+    for number, part in enumerate((record.get("stopping") or {}).get("tasks") or ()):
+        for field in ("asked", "of"):
+            count = part.get(field)
+            yield from _fault(f"stopping.tasks.{number}.{field}", count, impossible_count(count))
+        if part.get("asked", 0) > part.get("of", 0):
+            yield from _fault(f"stopping.tasks.{number}.asked", part["asked"], f"of {part.get('of')} answers")
 
 
 def _task_faults(task: Mapping[str, Any], where: str) -> Iterator[str]:

@@ -34,7 +34,9 @@ def publish_scores(run: Run, folder: Path) -> list[Path]:
         The files written. Raises RunError where the samples cannot be read, the folder has samples, or it cannot be written.
     """
     if (folder / SAMPLES_FILE).exists():
-        raise RunError(f"'{folder}' has samples: name another folder with --out, so that they are not published.")
+        raise RunError(
+            f"'{folder}' has samples: name another folder with --out, so that they are not published."
+        )
     if not run.data["samples"].get("sha256"):
         raise RunError(
             f"The record of '{run.id}' has no SHA-256 of its samples, so a table of scores could not name them. Make the run again."
@@ -64,7 +66,9 @@ def _lines(run: Run) -> Iterator[dict[str, Any]]:
 def _score_row(row: Mapping[str, Any], slice_keys: Any) -> dict[str, Any]:
     """A record without its texts; `Run.score_rows` reads it as one of a run whose samples keep no question."""
     metadata = row.get("metadata") or {}
-    line: dict[str, Any] = {key: row[key] for key in ("task", "index", "id", "draw", "outcome", "cluster") if key in row}
+    line: dict[str, Any] = {
+        key: row[key] for key in ("task", "index", "id", "draw", "outcome", "cluster") if key in row
+    }
     line |= {"input": "", "targets": [], "content": row_content(row)}
     line["metadata"] = {key: metadata[key] for key in slice_keys if isinstance(metadata.get(key), (str, int))}
     line["scores"] = {name: _score(score) for name, score in row["scores"].items()}
@@ -73,7 +77,8 @@ def _score_row(row: Mapping[str, Any], slice_keys: Any) -> dict[str, Any]:
     if row.get("score_failures"):
         line["score_failures"] = {name: _failure(one) for name, one in row["score_failures"].items()}
     line["responses"] = [
-        {key: response[key] for key in _OF_RESPONSE if key in response} for response in row.get("responses", ())
+        {key: response[key] for key in _OF_RESPONSE if key in response}
+        for response in row.get("responses", ())
     ]
     return line
 
@@ -81,7 +86,11 @@ def _score_row(row: Mapping[str, Any], slice_keys: Any) -> dict[str, Any]:
 def _score(score: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: score[key] for key in ("value", "label", "parts") if score.get(key) is not None}
     # The reason may quote the answer.
-    return {"value": None, **kept, **({"unsure": "a reason that was not published"} if score.get("unsure") else {})}
+    return {
+        "value": None,
+        **kept,
+        **({"unsure": "a reason that was not published"} if score.get("unsure") else {}),
+    }
 
 
 def _failure(failure: Mapping[str, Any]) -> dict[str, Any]:

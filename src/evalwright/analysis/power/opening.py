@@ -15,9 +15,9 @@ from evalwright.evaluation.objects import Objects
 from evalwright.evaluation.planning import load_all, make_plans
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Model
+from evalwright.runs.confirmed import confirm
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
 from evalwright.runs.progress import ProgressReporter
-from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
 from evalwright.tasks.filtering import filtered, read_conditions

@@ -107,7 +107,8 @@ def pack(runs: Sequence[Run], put: Put, title: str, progress: Progress) -> list[
             found.append((str(number), run, samples))
             warnings = faults.sentences
             said += [f"{run.name}: {one}" for one in warnings]
-            facts = [*((WARNING, one) for one in warnings), *info["facts"]]
+            published = [("Figures", faults.as_published)] if faults.as_published else []
+            facts = [*((WARNING, one) for one in warnings), *published, *info["facts"]]
             infos.append({**info, "facts": facts, "records": samples.size, "expected": samples.size})
             with contextlib.suppress(
                 *([RunError] if warnings else [])
