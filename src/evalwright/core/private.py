@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
@@ -36,6 +37,23 @@ def home_folder(given: str | Path | None = None) -> Path:
             f"with --home or EVALWRIGHT_HOME if you trust them, or name another folder."
         )
     return home
+
+
+def config_folder() -> Path:
+    """Where a person's own settings lie: $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright; never below the working folder."""
+    named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    base = named if named.is_absolute() else Path("~/.config").expanduser()
+    return base / "evalwright"
+
+
+def cache_folder() -> Path:
+    """$EVALWRIGHT_HOME, or a `.evalwright` that is there; else the user's cache folder, so that what only reads leaves no trace."""
+    with suppress(ConfigurationError):  # another user's is not used
+        home = home_folder()
+        if ("EVALWRIGHT_HOME" in os.environ and not home.exists()) or os.access(home, os.W_OK):
+            return home
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "evalwright"
 
 
 def private_folder(folder: Path) -> None:

@@ -23,6 +23,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
+from evalwright.core.text import printable
 from evalwright.evaluation.common_arguments import without_refused
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.effects import check_effects
@@ -36,6 +37,7 @@ from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import read_given_up, read_limit
 from evalwright.runs.grouping import check_tree
+from evalwright.runs.impossible import has_control
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, check_run_name, read_plan, slug
 from evalwright.scorers.registry import JUDGE
@@ -321,6 +323,7 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is named twice.")
+    _check_names(tasks)
     return [with_votes(task) for task in tasks]
 
 
@@ -330,6 +333,17 @@ def _check_some_have_data(tasks: Sequence[Task]) -> None:
     if reasons and len(reasons) == len(tasks):
         more = f" So it is with all {len(reasons):,} tasks." if len(reasons) > 1 else ""
         raise OutOfReach(f"{reasons[0]}{more}")
+
+
+def _check_names(tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a name that no record may have, before a request is sent for it."""
+    for task in tasks:
+        labels = [metric.label for metric in task.metrics]
+        for name in (task.name, *labels, *(scorer.name for scorer in task.scorers)):
+            if has_control(name):
+                raise ConfigurationError(
+                    f"'{printable(name)}', a name in the task '{printable(task.name)}', has control characters in it: give it another."
+                )
 
 
 def _same(task: Task, other: Task) -> bool:

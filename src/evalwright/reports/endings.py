@@ -250,7 +250,7 @@ def _advice(label: str) -> str:
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
     """The first message of each kind; reads no further than it must."""
     missing, found = set(kinds), dict[str, str]()
-    rows = run.rows()
+    rows = run.score_rows()
     while missing:
         try:
             row = next(rows, None)

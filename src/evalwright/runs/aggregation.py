@@ -20,7 +20,7 @@ from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import BOUNDED, MEANS, Column, compute, slice_keys
 from evalwright.runs.results import SELDOM, MetricResult, TaskResult
 from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
-from evalwright.runs.scores import NAN, sample_content
+from evalwright.runs.scores import NAN, row_content, sample_content
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import Estimate
 
@@ -146,6 +146,33 @@ class TaskTally(ItemColumns):
             self.failures[record.failure.label] += 1
         for failure in record.score_failures.values():
             self.failures[failure.label] += 1
+
+    def add_row(self, row: Mapping[str, Any]) -> None:
+        """Count in a line of the record, as `Run.rows` gives it; of the first schema, whose lines have no outcome, without that."""
+        count = len(self.indices)
+        self.indices.append(row["index"])
+        self.draws.append(row["draw"])
+        self.add_item(row["id"], row.get("cluster"), row_content(row))
+        metadata = row.get("metadata") or {}
+        for key, column in self.slices.items():
+            if (value := metadata.get(key)) is not None:
+                column.add(count, value)
+        score_failures = row.get("score_failures") or {}
+        for name, scores in self.scores.items():
+            score = row["scores"].get(name)
+            if score is None:
+                missing = bool(row.get("failure")) or name in score_failures
+                scores.add_none(MISSING if missing else NOTHING)
+                continue
+            value, parts = score["value"], score.get("parts") or {}
+            value = NAN if value is None else value
+            label, unsure = score.get("label") or "", bool(score.get("unsure"))
+            scores.add(count, value, parts, score.get("item"), label, unsure)
+        if outcome := row.get("outcome"):
+            self.outcomes[outcome] += 1
+        for failure in filter(None, [row.get("failure"), *score_failures.values()]):
+            judged = "judge: " if failure["party"] == "judge" else ""
+            self.failures[judged + failure["kind"]] += 1
 
     def table(self) -> ScoreTable:
         """The scores by hashed id, as they are read again for comparisons."""

@@ -19,6 +19,7 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import check_options
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, derived_task, rules_record
+from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run, as_recorded, list_runs, open_run
 from evalwright.runs.records import record_from
@@ -295,6 +296,7 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
         )
     made = open_run(folder)
     keep_scores(made, tables)
+    remember_numbers(made)
     return made
 
 

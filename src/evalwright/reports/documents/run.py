@@ -30,6 +30,9 @@ MOST_SCORES = 4
 """Scores of a run in a list of runs."""
 
 
+CHECKED_BY = "`evalwright runs check` compares them with the samples."
+
+
 def run_document(run: Run) -> doc.Document:
     """What one run found, by slice too, what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
@@ -81,7 +84,11 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
             )
         )
     return doc.Document(
-        "", [doc.Table(columns, rows, "Runs"), doc.Notes([numbers.counted(len(runs), "run")])]
+        "",
+        [
+            doc.Table(columns, rows, "Runs"),
+            doc.Notes([f"{numbers.counted(len(runs), 'run')}, with scores as recorded. {CHECKED_BY}"]),
+        ],
     )
 
 

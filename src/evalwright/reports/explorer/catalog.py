@@ -231,7 +231,7 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
         "tasks": [_task_difference(task) for task in found.tasks],
         "overall": overall,
         "conclusion": found.conclusion,
-        "notes": [found.estimand, *found.differences, *_warnings(found.tasks)],
+        "notes": [found.estimand, *found.caveats, *found.differences, *_warnings(found.tasks)],
     }
     scorers = {task.task: task.scorer for task in found.tasks}
     return array_part(head, paired_places((a[1], a[2]), (b[1], b[2]), scorers))
