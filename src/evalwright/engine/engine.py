@@ -27,7 +27,7 @@ from evalwright.core.errors import (
     StoreError,
     closest,
 )
-from evalwright.core.outcomes import is_models_own
+from evalwright.core.outcomes import CONTENT_FILTER, is_models_own
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
@@ -94,6 +94,8 @@ class Engine:
     ) -> None:
         self._store = store
         self._again = resend_empty
+        self._sent_again: set[bytes] = set()
+        """Keys of stored replies that a filter had stopped, and that were asked for again: each once."""
         self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
@@ -215,8 +217,8 @@ class Engine:
             self._in_flight[key] = []
             try:
                 stored = await self._stored(key, counts)
-                is_foreign = stored is not None and lane.is_foreign(stored)
-                if is_foreign:
+                is_replaced = stored is not None and self._is_replaced(lane, key, stored)
+                if is_replaced:
                     stored = None
                 if stored is not None:
                     counts.stored += 1
@@ -227,7 +229,7 @@ class Engine:
                     if reservation is not None:
                         reservation.refuse_if_spent()
                     response = await self._obtain(
-                        lane, request, key, payload, counts, reservation, replaces=is_foreign
+                        lane, request, key, payload, counts, reservation, replaces=is_replaced
                     )
             except BaseException as error:
                 self._end(key, error)
@@ -256,6 +258,15 @@ class Engine:
             counts.add_failure("cancelled")
             raise
 
+    def _is_replaced(self, lane: Lane, key: bytes, stored: Response) -> bool:
+        """Whether a request is sent although its response is stored: another model gave it, or a filter stopped it."""
+        if lane.is_foreign(stored):
+            return True
+        if self._again and stored.finish_reason == CONTENT_FILTER and key not in self._sent_again:
+            self._sent_again.add(key)
+            return True
+        return False
+
     async def _obtain(
         self,
         lane: Lane,
@@ -267,7 +278,7 @@ class Engine:
         *,
         replaces: bool = False,
     ) -> Response:
-        """Send the request, or wait for who does. replaces: what is stored is another model's, and this response takes its place."""
+        """Send the request, or wait for who does. replaces: this response takes the place of the stored one."""
         outbox = self._outbox
         assert outbox is not None
         claim = _granted() if replaces else outbox.claim(key)
