@@ -5,14 +5,15 @@
 Two runs of one task are written first (not timed): right or wrong answers, three metrics (a clustered mean, one over
 repeated passages, one graded), two slice keys, passages of ten questions as clusters, answers of so many characters. Then,
 each in a process of its own: `numbers` puts the scores in order and computes every metric with its interval, as a whole and by
-slice, as the end of a run does; `compare` reads both records and compares them, pair by pair, as it must where the arrays that a run
-leaves beside its records are missing; `again` has them; `slices` has them too and compares by both slice keys as well.
+slice, as the end of a run does; `compare` reads both records, makes their numbers again and compares them, pair by pair, as it must where
+this machine has no table of their scores; `again` has the tables; `slices` has them too and compares by both slice keys as well.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import subprocess
@@ -69,6 +70,9 @@ def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) ->
             "content_hash": "",
             "scorers": [{"name": name, "kind": name, "options": {}} for name in ("exact", "graded")],
             "slice_keys": list(SLICES),
+            "metric_specs": [
+                {"label": one.label, "kind": one.kind, "scorer": one.scorer, "options": {}} for one in METRICS
+            ],
         }
         data: dict[str, Any] = {
             "schema": SCHEMA_VERSION,
@@ -134,8 +138,8 @@ def main() -> None:
         for seed, (name, skill) in enumerate([("a", 0.70), ("b", 0.69)]):
             if not (folder / name / "run.json").exists():
                 write(folder / name, seed, skill, options)
-        for kept in folder.glob("*/.scores.npz"):
-            kept.unlink()
+        # What was kept of these runs before saves the first comparison's reading: it begins without.
+        home = Path(temporary) / "home"
         size = sum(file.stat().st_size for file in folder.glob("*/samples.jsonl")) / 1e6
         print(f"{options.samples} samples a run, {size:.0f} MB of records in both\n")
         print("| step | seconds | CPU seconds | peak memory, MiB | what came out |\n|---|---|---|---|---|")
@@ -146,7 +150,8 @@ def main() -> None:
             ("slices", "slices"),
         ):
             command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            environment = {**os.environ, "EVALWRIGHT_HOME": str(home)}
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
             found = json.loads(done.stdout)
             print(
                 f"| {label} | {found['seconds']:.1f} | {found['cpu']:.1f} | {found['mib']:.0f} | {found['what']} |",

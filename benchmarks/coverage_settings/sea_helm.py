@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
-from coverage_settings.sea_helm_notebook import over_runs
+from evalwright.compat.sea_helm.over_runs import over_runs
 from evalwright.metrics.registry import Column, compute, metric_range
 from evalwright.statistics import Estimate, macro_average
 from evalwright.statistics.shared_units import unit_sums

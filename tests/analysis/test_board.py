@@ -17,7 +17,7 @@ from evalwright.core.samples import Score
 from evalwright.reports.documents.board import board_document, coverage
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run, open_run
-from support.runs import edited, make_run
+from support.runs import edited, make_run, rewrite
 
 
 def simulated(folder: Path, accuracies: list[float], n: int = 300, seed: int = 1, **more: Any) -> list[Run]:
@@ -265,6 +265,7 @@ def test_the_models_own_faults_are_counted_by_kind(tmp_path: Path) -> None:
     runs = [
         make_run(tmp_path, scores=[1.0, 0.0] * 20, model=f"demo/{name}", name=name) for name in ("a", "b")
     ]
+    rewrite(runs[0], lambda row, place: row.update(outcome="cut") if place < 3 else None)
     with edited(runs[0].folder) as record:
         record["tasks"][0]["outcomes"] = {"answered": 37, "cut": 3}
     board = make_board([open_run(runs[0].folder), runs[1]])

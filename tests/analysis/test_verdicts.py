@@ -20,6 +20,7 @@ from evalwright.reports.documents.run import run_document
 from evalwright.reports.documents.summary import run_summary
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run, open_run
+from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import compare_paired, equivalence_paired
 from evalwright.statistics.designs import Design
 from evalwright.statistics.paired import paired_differences
@@ -266,10 +267,11 @@ def test_what_an_older_version_left_out_is_said_above_the_verdict(tmp_path: Path
 def judged_and_unjudged(folder: Path, n_judged: int, n_failed: int = 0) -> tuple[Run, Run]:
     """Two runs with 10 unsure answers each, of which a judge scored so many of the first."""
     doubtful: list[Any] = [Score(0.0, "incorrect", unsure=UNSURE)] * 10
-    a, b = pair(folder, [1.0] * 50, [*doubtful, *[1.0] * 40])
+    marks = [JUDGE_READ] * n_judged + [JUDGE_FAILED] * n_failed
+    read: list[Any] = [Score(1.0, "correct", parts={mark: 1.0}) for mark in marks]
+    a, b = pair(folder, [*read, *[1.0] * (50 - len(read))], [*doubtful, *[1.0] * 40])
     with edited(a.folder) as record:
         record["tasks"][0]["scorers"][0]["options"] = {"unsure": {"scorer": "judge-correct"}}
-        record["tasks"][0] |= {"n_judged": n_judged, "n_judge_failed": n_failed}
     return open_run(a.folder), b
 
 

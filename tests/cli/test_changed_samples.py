@@ -44,6 +44,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
     "plot": [("plot", "scores", "a", "--into", "p.svg")],
     "view": [("view", "a", "--html", "p.html")],
     "export site": [("export", "site", "a", "--out", "site")],
+    "export scores": [("export", "scores", "a", "--out", "exported")],
     "export inspect": [("export", "inspect", "a", "--out", "exported")],
     "export every-eval-ever": [("export", "every-eval-ever", "a", "--out", "exported")],
     "export parquet": [("export", "parquet", "a", "--out", "exported")],

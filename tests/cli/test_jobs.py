@@ -25,18 +25,22 @@ JOB = {
     "apiVersion": str, "kind": str, "metadata": {"name": str},
     "spec": {
         "completionMode": str, "completions": int, "parallelism": int, "backoffLimitPerIndex": int, "backoffLimit": int,
-        "activeDeadlineSeconds": int,
+        "activeDeadlineSeconds": int, "ttlSecondsAfterFinished": int,
         "podFailurePolicy": {"rules": [{
             "action": str, "onExitCodes": {"containerName": str, "operator": str, "values": [int]},
+            "onPodConditions": [{"type": str, "status": str}],
         }]},
         "template": {"spec": {
-            "restartPolicy": str,
+            "restartPolicy": str, "terminationGracePeriodSeconds": int,
+            "tolerations": [{"key": str, "operator": str, "value": str, "effect": str}],
             "containers": [{
                 "name": str, "image": str, "workingDir": str, "command": [str],
                 "envFrom": [{"secretRef": {"name": str, "optional": bool}}],
-                "resources": {"limits": dict}, "volumeMounts": [{"name": str, "mountPath": str}],
+                "resources": {"limits": dict, "requests": dict}, "volumeMounts": [{"name": str, "mountPath": str}],
             }],
-            "volumes": [{"name": str, "persistentVolumeClaim": {"claimName": str}}],
+            "volumes": [{
+                "name": str, "persistentVolumeClaim": {"claimName": str}, "emptyDir": {"medium": str, "sizeLimit": str},
+            }],
         }},
     },
 }  # fmt: skip
@@ -93,7 +97,7 @@ def test_what_is_wrong_ends_a_merge_in_kubernetes_at_once() -> None:
     """A policy for exit codes is taken only where no container is restarted in its place."""
     _, job = yaml.safe_load_all(job_file("kubernetes", Jobs("n", 2, ["run"], ["merge"])))
     pod = job["spec"]["template"]["spec"]
-    (rule,) = job["spec"]["podFailurePolicy"]["rules"]
+    rule, _ = job["spec"]["podFailurePolicy"]["rules"]
     assert pod["restartPolicy"] == "Never" and rule["action"] == "FailJob"
     assert rule["onExitCodes"]["containerName"] == pod["containers"][0]["name"]
     assert rule["onExitCodes"]["values"] == [2]
@@ -101,6 +105,104 @@ def test_what_is_wrong_ends_a_merge_in_kubernetes_at_once() -> None:
     for code, ends in {0: 0, 1: 0, 2: 2, 137: 137}.items():
         command = [*script, "sh", "-c", f"exit {code}"]
         assert subprocess.run(command, check=False, timeout=600).returncode == ends
+
+
+def kubernetes_jobs(*options: str) -> list[Any]:
+    done = typed("jobs", "kubernetes", "--image", "i", *options, "--", *RUN)
+    assert done.code == 0, done.text
+    return list(yaml.safe_load_all(done.out))
+
+
+def test_a_kubernetes_job_has_what_a_shared_cluster_wants() -> None:
+    options = [
+        "--shards",
+        "40",
+        "--option",
+        "nvidia.com/gpu=1",
+        "--option",
+        "memory=32Gi",
+        "--toleration",
+        "team=ml:NoSchedule",
+    ]
+    shards, merge = kubernetes_jobs(*options, "--shared-memory", "8Gi")
+    assert shards["spec"]["completions"] == 40
+    assert shards["spec"]["parallelism"] == 16
+    assert shards["spec"]["ttlSecondsAfterFinished"] == merge["spec"]["ttlSecondsAfterFinished"] > 0
+    pod = shards["spec"]["template"]["spec"]
+    assert pod["tolerations"] == [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "team", "operator": "Equal", "value": "ml", "effect": "NoSchedule"},
+    ]
+    (container,) = pod["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "32Gi"}
+    assert container["resources"]["requests"] == {"cpu": "1"}
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert volumes["shared-memory"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Gi"}
+    assert {"name": "shared-memory", "mountPath": "/dev/shm"} in container["volumeMounts"]
+    first, second = shards["spec"]["podFailurePolicy"]["rules"]
+    assert first["action"] == "FailIndex"
+    assert first["onExitCodes"] == {"containerName": "shard", "operator": "In", "values": [2]}
+    assert second["action"] == "Ignore"
+    assert pod["restartPolicy"] == "Never"
+
+
+def test_a_kubernetes_shard_has_no_sqlite_on_the_shared_volume() -> None:
+    pod = kubernetes_jobs()[0]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    places = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert "emptyDir" in volumes["store"]
+    assert f'EVALWRIGHT_HOME="{places["store"]}/' in container["command"][2]
+
+
+@pytest.mark.parametrize("version", ["1.29", "1.33"])
+def test_kubernetes_own_schema_takes_the_jobs(version: str) -> None:
+    schemas = pytest.importorskip("kubernetes_validate")
+    for job in kubernetes_jobs(
+        "--option", "nvidia.com/gpu=1", "--toleration", "a", "--toleration", "b=c:NoExecute"
+    ):
+        schemas.validate(job, version, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "merge_has"),
+    [
+        ("slurm", ["--account=abc --gres=gpu:1", "-p big", "--mem=9G"], ["--account=abc", "-p", "big"]),
+        ("slurm", ["-Aabc -pbig --qos high --cpus-per-task 4"], ["-Aabc", "-pbig", "--qos", "high"]),
+        (
+            "pbs",
+            ["-l select=1:ngpus=1 -q big -P project", "-A abc"],
+            ["-q", "big", "-P", "project", "-A", "abc"],
+        ),
+        ("pbs", [], []),
+    ],
+)
+def test_who_pays_and_where_is_said_of_the_merge_too(
+    system: str, options: list[str], merge_has: list[str]
+) -> None:
+    typed_options = [f"--option={option}" for option in options]
+    done = typed(
+        "jobs",
+        system,
+        "--shards",
+        "8",
+        "--at-once",
+        "3",
+        *typed_options,
+        "--merge-option",
+        "-v X=1",
+        "--",
+        *RUN,
+    )
+    assert done.code == 0, done.text
+    lines = [
+        shlex.split(line)
+        for line in done.out.splitlines()
+        if line.startswith(("  sbatch", "  qsub", "  shards="))
+    ]
+    submission = lines[1][: lines[1].index("$0")]
+    assert submission[-len(merge_has) - 2 :] == [*merge_has, "-v", "X=1"]
+    assert "1-8%3" in done.out
 
 
 @given(name=TEXT)
@@ -123,7 +225,6 @@ def test_bash_reads_hostile_names_as_words(name: str) -> None:
         (["slurm", "--", *RUN, "--shard", "1/2"], "--shard cannot be in a job's command"),
         (["slurm", "--", *RUN, "--home", "shared"], "one store for all shards"),
         (["slurm", "--", *RUN, "--until", "accuracy +-0.1"], "--until cannot be"),
-        (["slurm", "--", *RUN, "--budget", "5 requests"], "--budget cannot be"),
         (["slurm", "--", *RUN, "--modl", "x"], "--modl"),
         (["slurm", "--", *RUN, "-M", "api_key=abcdefgh1"], "has a key in it"),
         (["slurm", "--", *RUN, "--judge", "openai/x", "-R", "judge.headers.Authorization=abc"], "has a key in it"),
@@ -135,6 +236,13 @@ def test_bash_reads_hostile_names_as_words(name: str) -> None:
         (["kubernetes", "--image", "i", "--option", "--gres=gpu:1", "--", *RUN], "nvidia.com/gpu=1"),
         (["slurm", "--image", "i", "--", *RUN], "--image has no effect"),
         (["pbs", "--claim", "i", "--", *RUN], "--claim has no effect"),
+        (["pbs", "--toleration", "a", "--", *RUN], "--toleration has no effect"),
+        (["slurm", "--shared-memory", "1Gi", "--", *RUN], "--shared-memory has no effect"),
+        (["kubernetes", "--image", "i", "--merge-option", "x", "--", *RUN], "--merge-option has no effect"),
+        (["kubernetes", "--image", "i", "--toleration", "a b", "--", *RUN], "KEY[=VALUE][:EFFECT]"),
+        (["kubernetes", "--image", "i", "--toleration", "a:Never", "--", *RUN], "Effects: NoSchedule"),
+        (["kubernetes", "--image", "i", "--shared-memory", "much", "--", *RUN], "2Gi or 512Mi"),
+        (["slurm", "--merge-option", "'open", "--", *RUN], "--merge-option \"'open\" cannot be read as a shell would"),
         (["pbs", "--option", "'open", "--", *RUN], "cannot be read as a shell would"),
         (["pbs", "--shards", "1", "--", *RUN], "--shards"),
         (["lsf", "--", *RUN], "slurm"),

@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ import jsonschema
 import pytest
 import yaml
 
-from support.command import ROOT, environment, record, records, start, wait_until
+from support.command import ROOT, environment, evalwright, record, records, start, wait_until
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.wire_schemas import InvalidRequest
@@ -245,6 +246,30 @@ else bash "$file" >&2; fi
     return environment({"PATH": f"{place}:{os.environ['PATH']}"})
 
 
+def test_two_tasks_of_one_srun_take_a_shard_each(tmp_path: Path) -> None:
+    task = {
+        "task": "asked",
+        "dataset": {"rows": [{"id": str(n), "input": f"{n}?", "target": "1"} for n in range(9)]},
+    }
+    (tmp_path / "asked.yaml").write_text(json.dumps(task), encoding="utf-8")
+    command = ["run", "asked.yaml", "--model", "scripted/hash", "--name", "both", "--quiet"]
+    tasks = [
+        {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2", "SLURM_PROCID": str(rank)} for rank in range(2)
+    ]
+    for settings in tasks:
+        refused = evalwright(*command, folder=tmp_path, extra=settings)
+        assert refused.code == 2
+        assert "--shard auto" in refused.err and "-M replicas=N" in refused.err
+    assert not (tmp_path / "runs").exists()
+    processes = [start([*command, "--shard", "auto"], tmp_path, settings) for settings in tasks]
+    for process in processes:
+        out, err = process.communicate(timeout=1800)
+        assert process.returncode == 0, out + err
+    merged = evalwright("runs", "merge", "both", folder=tmp_path)
+    assert merged.code == 0, merged.text
+    assert len(records(tmp_path / "runs/both")) == 9
+
+
 HOSTILE = 'it\'s "$(touch hostile)" `touch hostile`; touch hostile #@RUN@'
 
 
@@ -284,9 +309,13 @@ def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) ->
     )
     assert records(merged) == records(tmp_path / "runs/whole")
     assert told(merged) == told(tmp_path / "runs/whole")
+    end = ".jsonl.gz" if system == "kubernetes" else ""
     assert {
         place.name for place in (tmp_path / ".evalwright").iterdir() if place.name.startswith("shard")
-    } == {f"shard-{n}-of-4" for n in range(1, 5)}
+    } == {f"shard-{n}-of-4{end}" for n in range(1, 5)}
+    for shard in (tmp_path / "runs").glob("*.shard-*"):
+        usage = record(shard)["usage"]
+        assert (usage["sent"], usage["stored"]) == (0, 5), "nothing is sent again"
 
 
 def run_kubernetes(file: Path, env: dict[str, str]) -> None:
@@ -300,9 +329,74 @@ def run_kubernetes(file: Path, env: dict[str, str]) -> None:
         assert not re.search(r"(?<!\$)(\$\$)*\$\(", " ".join(container["command"]))
         return [word.replace("$$", "$") for word in container["command"]]
 
+    def on_its_disk(command: list[str], index: int) -> list[str]:
+        """A pod's disk is new for every pod."""
+        disk = file.parent / f"disk-{index}"
+        shutil.rmtree(disk, ignore_errors=True)
+        return [word.replace('="/store', f'="{disk}') for word in command]
+
     started = [
-        subprocess.Popen(words(shards), cwd=file.parent, env={**env, "JOB_COMPLETION_INDEX": str(index)})
+        subprocess.Popen(
+            on_its_disk(words(shards), index),
+            cwd=file.parent,
+            env={**env, "JOB_COMPLETION_INDEX": str(index)},
+        )
         for index in range(4)
     ]
     assert [process.wait(timeout=1800) for process in started] == [0] * 4
     subprocess.run(words(merge), cwd=file.parent, env=env, check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(tmp_path: Path) -> None:
+    """Real processes and a real server, which counts what it gets."""
+    rows = [{"id": f"q{n}", "input": f"Question {n}?", "target": "1"} for n in range(200)]
+    (tmp_path / "asked.yaml").write_text(
+        json.dumps({"task": "asked", "dataset": {"rows": rows}}), encoding="utf-8"
+    )
+    home = {"EVALWRIGHT_HOME": "shared"}
+    with serving(latency=0.02) as server:
+
+        def shard(number: int, budget: str) -> Any:
+            model = ["--model", f"openai/{server.url}#m", "-M", "max_concurrency=4"]
+            command = ["run", "asked.yaml", *model, "--name", "paid", "--quiet", "--budget", budget]
+            return start([*command, "--shard", f"{number}/4"], tmp_path, home)
+
+        def ended(processes: list[Any]) -> list[int]:
+            outs = [process.communicate(timeout=1800) for process in processes]
+            for process, (out, err) in zip(processes, outs, strict=True):
+                assert "Traceback" not in err, out + err
+                if process.returncode == 1:
+                    assert "was spent by all 4 shards together" in err
+            return [process.returncode for process in processes]
+
+        def requests() -> int:
+            return sum(server.received.values())
+
+        processes = [shard(number, "80 requests") for number in range(1, 5)]
+        wait_until(lambda: requests() > 20, processes[1])
+        processes[1].kill()
+        assert ended(processes) == [1, -9, 1, 1]
+        # What the killed one had set aside counts as spent, and is 80 / 16 and its like.
+        assert 60 <= requests() <= 80
+        assert ended([shard(number, "80 requests") for number in range(1, 5)]) == [1, 1, 1, 1]
+        assert requests() <= 80
+        merged = evalwright("runs", "merge", "paid", folder=tmp_path)
+        assert merged.code == 0, merged.text
+        assert "Stopped early because the budget was spent" in merged.text
+        partial = record(tmp_path / "runs/paid")
+        assert partial["samples"]["records"] == partial["stopping"]["tasks"][0]["asked"] < 200
+        assert "not adjusted for ending early" in partial["tasks"][0]["metrics"][0]["method"]
+        assert ended([shard(number, "1000 requests") for number in range(1, 5)]) == [0, 0, 0, 0]
+        assert requests() <= 200 + 4, "what was in flight at the kill is sent again, and nothing else"
+    merged = evalwright("runs", "merge", "paid", folder=tmp_path)
+    assert merged.code == 0, merged.text
+    assert "Stopped early" not in merged.text
+    assert record(tmp_path / "runs/paid")["samples"]["records"] == 200
+
+
+def test_a_budget_of_shards_with_stores_of_their_own_is_refused(tmp_path: Path) -> None:
+    command = ["run", "factual-choice", "--model", "demo/small", "--budget", "5 requests", "--shard", "1/2"]
+    done = evalwright(*command, folder=tmp_path, extra={"EVALWRIGHT_HOME": ".evalwright/shard-1-of-2"})
+    assert done.code == 2
+    assert "limit for all shards together" in done.err
+    assert "EVALWRIGHT_STORE" in done.err

@@ -14,7 +14,7 @@ from evalwright.models.base import Pacing
 _POLICY: list[tuple[type[RequestError], int]] = [
     (errors.RateLimited, 10), (errors.Overloaded, 10), (errors.ConnectionFailed, 10), (errors.TimedOut, 10),
     (errors.BadReply, 3), (errors.EmptyReply, 2), (errors.AuthenticationFailed, 1), (errors.Rejected, 1),
-    (errors.ModelError, 1), (errors.PromptTooLong, 1), (errors.StillWriting, 1),
+    (errors.WrongModel, 3), (errors.ModelError, 1), (errors.PromptTooLong, 1), (errors.StillWriting, 1),
 ]  # fmt: skip
 
 

@@ -11,7 +11,14 @@ import pytest
 
 from evalwright import Callback, Score, compare, evaluate, metric, open_run, scorer, strategy
 from evalwright.core.errors import UsageError
+from evalwright.evaluation.configuration import ModelSpec
+from evalwright.evaluation.objects import Objects
+from evalwright.models.base import Model
+from evalwright.models.registry import open_model
+from evalwright.models.scripted import ScriptedModel
+from evalwright.runs.reader import Run
 from support.command import write_questions
+from support.openai_server import serving
 
 
 @pytest.fixture(autouse=True)
@@ -129,3 +136,40 @@ def test_a_metric_or_strategy_that_gives_something_else_costs_no_run() -> None:
     )
     assert run.n_missing == 3
     assert all("not an Answer" in str(record.failure) for record in run.samples())
+
+
+def judged(model: Model, judge: Model) -> Run:
+    """One question of the file, its answer read by the judge."""
+    overrides = {"scorers": [{"judge-correct": {}}], "metrics": ["accuracy"]}
+    (run,) = evaluate("questions.yaml", model, roles={"judge": judge}, overrides=overrides, limit=1)
+    return run
+
+
+def test_a_judge_may_have_the_name_of_the_model_under_test() -> None:
+    with serving() as first, serving() as second:
+
+        def opened(url: str) -> Model:
+            return open_model("openai/m", {"base_url": url})
+
+        judged(opened(first.url), opened(first.url))  # equal objects are one model
+        sent = sum(first.received.values())
+        assert sent >= 2 and not second.received
+
+        run = judged(opened(first.url), opened(second.url))
+        assert sum(first.received.values()) == sent, "the answer is in the store"
+        assert sum(second.received.values()) >= 1
+    assert run.data["model"]["name"] == run.data["roles"]["judge"]["name"] == "openai/m"
+    assert run.data["model"]["fingerprint"] != run.data["roles"]["judge"]["fingerprint"]
+
+
+def test_equal_objects_are_opened_once() -> None:
+    objects = Objects()
+    first, second, third = (ScriptedModel(text, name="m") for text in ("a", "a", "b"))
+    under_test = objects.model(first)
+    same = objects.model(second, role=True)
+    another = objects.model(third, role=True)
+    assert objects.open(under_test) is objects.open(same) is first
+    assert objects.open(another) is third and objects.open(ModelSpec("m")) is first
+    assert another.as_dict() == {"model": "m"}
+    with pytest.raises(UsageError, match="Two different models are named 'm'"):
+        objects.model(third)

@@ -126,14 +126,14 @@ def test_an_untouched_run_of_schema_1_is_called_old_and_not_failed() -> None:
 @pytest.mark.parametrize(
     ("place", "count", "reason"),
     [
-        ("task", {"n_unsure": 25}, "n_unsure is 25, of 24 samples"),
+        ("task", {"n_unsure": 25}, "'tasks.0.n_unsure' is 25, of 24 samples"),
         ("task", {"n_unsure": 2}, "n_unsure is 2 in run.json"),
-        ("task", {"n_missing": -1}, "n_missing is -1"),
-        ("task", {"n_missing": 25}, "n_missing is 25"),
-        ("task", {"outcomes": {"answered": 23}}, "outcomes are"),
-        ("metric", {"n_unsure": 30}, "n_unsure of accuracy is 30"),
-        ("metric", {"unsure_range": [0.9, 0.1]}, "unsure_range of accuracy"),
-        ("metric", {"unsure_range": [1]}, "unsure_range of accuracy"),
+        ("task", {"n_missing": -1}, "'tasks.0.n_missing' is -1, which is below 0"),
+        ("task", {"n_missing": 25}, "'tasks.0.n_missing' is 25, of 24 samples"),
+        ("task", {"outcomes": {"answered": 23}}, "outcomes.answered is 23 in run.json"),
+        ("metric", {"n_unsure": 30}, "'tasks.0.metrics.0.n_unsure' is 30, of 2"),
+        ("metric", {"unsure_range": [0.9, 0.1]}, "'tasks.0.metrics.0.unsure_range' is [0.9, 0.1]"),
+        ("metric", {"unsure_range": [1]}, "'tasks.0.metrics.0.unsure_range' is [1]"),
     ],
 )
 def test_counts_that_cannot_be_are_reported(place: str, count: dict[str, Any], reason: str) -> None:

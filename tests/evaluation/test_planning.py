@@ -30,6 +30,13 @@ def plan(**settings: object) -> Plan:
     return make_plans(Configuration(**fields), Objects())[0]  # type: ignore[arg-type]
 
 
+def test_a_name_that_no_record_may_have_is_refused_before_a_request() -> None:
+    text = Path("one.yaml").read_text() + 'metrics: [{name: "a\\nb", use: accuracy}]\n'
+    Path("one.yaml").write_text(text)
+    with pytest.raises(ConfigurationError, match="has control characters"):
+        plan()
+
+
 @given(st.text(max_size=80))
 def test_a_slug_is_a_harmless_file_name(text: str) -> None:
     name = slug(text)

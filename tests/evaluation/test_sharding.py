@@ -45,6 +45,32 @@ def plans(**settings: Any) -> list[Plan]:
         ("auto/8", {"PBS_ARRAY_INDEX": "1"}, Shard(1, 8)),
         ("auto/8", {"JOB_COMPLETION_INDEX": "0"}, Shard(1, 8)),
         ("auto/8", {"JOB_COMPLETION_INDEX": "7"}, Shard(8, 8)),
+        ("auto", {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, Shard(2, 2)),
+        ("auto", {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"}, Shard(1, 2)),
+        ("auto", {"RANK": "3", "WORLD_SIZE": "4"}, Shard(4, 4)),
+        ("auto/4", {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"}, Shard(1, 4)),
+        # An array of jobs, of which each starts several processes, or could.
+        (
+            "auto",
+            {
+                "SLURM_ARRAY_TASK_ID": "3",
+                "SLURM_ARRAY_TASK_COUNT": "4",
+                "SLURM_NTASKS": "2",
+                "SLURM_PROCID": "0",
+            },
+            Shard(3, 4),
+        ),
+        (
+            "auto",
+            {
+                "SLURM_ARRAY_TASK_ID": "3",
+                "SLURM_ARRAY_TASK_COUNT": "4",
+                "SLURM_STEP_NUM_TASKS": "2",
+                "SLURM_PROCID": "0",
+            },
+            Shard(5, 8),
+        ),
+        ("auto/8", {"PBS_ARRAY_INDEX": "4", "WORLD_SIZE": "2", "RANK": "1"}, Shard(8, 8)),
     ],
 )
 def test_a_shard_is_typed_or_told_by_the_job_system(text: str, told: Mapping[str, str], found: Shard) -> None:
@@ -62,6 +88,8 @@ def test_a_shard_is_typed_or_told_by_the_job_system(text: str, told: Mapping[str
         ("\u0661/2", {}, "is not a shard"),
         ("1/" + "9" * 40, {}, "is not a shard"),
         ("auto/8", {}, "SLURM_ARRAY_TASK_ID, PBS_ARRAY_INDEX, JOB_COMPLETION_INDEX is set"),
+        ("auto", {"WORLD_SIZE": "1", "RANK": "0"}, "nor a RANK and WORLD_SIZE"),
+        ("auto", {"WORLD_SIZE": "2"}, "nor a RANK and WORLD_SIZE"),
         ("auto", {"PBS_ARRAY_INDEX": "1"}, "--shard auto/8"),
         ("auto/8", {"SLURM_ARRAY_TASK_ID": "0"}, "--shard auto/8, which is 0/8 here, is not a shard"),
         ("auto/8", {"JOB_COMPLETION_INDEX": "8"}, "which is 9/8 here"),
@@ -121,7 +149,7 @@ def own_metrics() -> Task:
     ("settings", "said"),
     [
         (lambda: {"until": "accuracy +-0.1"}, "cannot be used with --until: a stopping rule looks at"),
-        (lambda: {"budget": "5 requests"}, "cannot be used with --budget"),
+        (lambda: {"budget": "5 requests", "home": "shard-1-of-2"}, "is a limit for all shards together"),
         (lambda: {"models": an_answer}, "@evalwright.model(fingerprint=NAME)"),
         (lambda: {"tasks": own_metrics()}, "The metrics of the task 'questions' are Python functions of its own"),
     ],

@@ -14,7 +14,7 @@ from evalwright.analysis.board import make_board
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.reports.board_files import board_csv, board_json
 from evalwright.runs.writer import to_json
-from support.hostile import ACTIVE, HOSTILE
+from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 
 
@@ -68,7 +68,7 @@ def test_json_has_no_number_that_json_lacks(tmp_path: Path) -> None:
 def test_no_cell_becomes_a_formula(tmp_path: Path) -> None:
     for i, name in enumerate([*HOSTILE, "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", '"=1', "＝1"]):
         run = make_run(
-            tmp_path, model=name or "x", label=name, name=f"run{i}", scores={name or "x": [1.0, 0.0]}
+            tmp_path, model=name or "x", label=name, name=f"run{i}", scores={as_task_name(name): [1.0, 0.0]}
         )
         text = board_csv(make_board([run]))
         assert not set(text) & set(ACTIVE), name

@@ -12,7 +12,7 @@ import pytest
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
 from evalwright.reports.documents import board
-from support.hostile import ACTIVE, HOSTILE
+from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 from support.shown import board_html
 
@@ -122,10 +122,9 @@ def test_hostile_text_is_text_everywhere(tmp_path: Path) -> None:
             model=text or "x",
             label=text,
             name="run",
-            scores={text or "x": [1.0, 0.0, None]},
+            scores={as_task_name(text): [1.0, 0.0, None]},
             domains=[text or "x", "z"],
             failure=Failure(text or "x", "provider", text),
-            started=f"{text:10}",
             version=text,
         )
         found = Tree(board_html(make_board([run]), [run], title=text))

@@ -12,7 +12,7 @@ from evalwright.analysis.board import make_board
 from evalwright.reports import document as doc
 from evalwright.reports.html import to_html
 from evalwright.reports.markdown import code, escape, to_markdown
-from support.hostile import ACTIVE, HOSTILE
+from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 from support.shown import board_markdown
 
@@ -53,10 +53,8 @@ def test_the_bytes_do_not_depend_on_the_order_of_the_runs(tmp_path: Path) -> Non
 def test_a_hostile_name_is_text_in_its_own_cell(tmp_path: Path) -> None:
     known = {"table", "thead", "tbody", "tr", "th", "td", "code", "ul", "li"}
     for i, name in enumerate(HOSTILE):
-        scores = {name or "x": [1.0, 0.0]}
-        run = make_run(
-            tmp_path, model=name or "x", label=name, name=f"run{i}", scores=scores, started=f"{name[:9]:9}x"
-        )
+        scores = {as_task_name(name): [1.0, 0.0]}
+        run = make_run(tmp_path, model=name or "x", label=name, name=f"run{i}", scores=scores)
         markdown = board_markdown(make_board([run]))
         assert not set(markdown) & set(ACTIVE), name
         # Header, rule, one row, an empty line, one note: no name began a line.

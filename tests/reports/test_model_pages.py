@@ -15,7 +15,7 @@ from evalwright.core.errors import ConfigurationError, Failure
 from evalwright.reports.model_pages import page_files, write_pages
 from evalwright.runs.reader import Run
 from support.browser import Tab, chromium, drive
-from support.hostile import ACTIVE, HOSTILE
+from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 from support.shown import board_html
 
@@ -95,7 +95,7 @@ def _hostile(folder: Path) -> tuple[list[Run], list[Path]]:
     runs = [
         make_run(
             folder / "runs", model=name or "x", label=name, name=f"run-{i}", text=name, failure=failure,
-            scores={name or "x": [1.0, 0.0, None, 0.0]}, domains=[name, "plain"], ids=name.replace("{", "{{").replace("}", "}}") + "-{}",
+            scores={as_task_name(name): [1.0, 0.0, None, 0.0]}, domains=[name, "plain"], ids=name.replace("{", "{{").replace("}", "}}") + "-{}",
         )
         for i, name in enumerate(HOSTILE)
     ]  # fmt: skip

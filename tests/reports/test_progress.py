@@ -11,6 +11,8 @@ import pytest
 
 from evalwright.core.responses import Usage
 from evalwright.engine.counts import Counts
+from evalwright.models import replicas
+from evalwright.models.replicas import Replica
 from evalwright.reports.progress import Pace, TerminalProgress, plain_line
 from evalwright.runs.progress import Progress
 from support.hostile import ACTIVE, HOSTILE
@@ -78,6 +80,56 @@ def test_stored_responses_count_in_no_rate_and_the_clock_starts_when_the_first_r
     assert pace.left(100) == pytest.approx(50, rel=0.2)
 
 
+def test_of_what_is_left_as_much_is_taken_to_be_stored_as_lately() -> None:
+    """A resumed run of 8,800 whose stored answers lie among the others: 3 new ones and 97 stored ones a second."""
+    pace = Pace()
+    for second in range(1, 11):
+        counts = Counts(stored=97 * second, sent=3 * second, asked=3 * second)
+        pace.take(state_of(seconds=second, done=100 * second, counts=counts))
+    assert pace.per_second == pytest.approx(3.0)
+    assert pace.left(7800) == pytest.approx(78)
+
+
+def test_stored_answers_at_the_beginning_say_nothing_of_what_is_left() -> None:
+    pace = Pace()
+    for second in range(1, 40):
+        sent = max(0, 4 * (second - 5))
+        counts = Counts(stored=5000, sent=sent, asked=sent)
+        pace.take(state_of(seconds=second, done=5000 + sent, counts=counts))
+    assert pace.left(100) == pytest.approx(25, rel=0.05)
+
+
+def test_slow_samples_are_measured_over_a_longer_time() -> None:
+    pace = Pace()
+    for quarter in range(1, 1600):
+        second = quarter / 4
+        done = int(second / 20)
+        pace.take(state_of(seconds=second, done=done, counts=Counts(sent=done + 1, asked=done)))
+        left = pace.left(30 - done)
+        if done < 10:
+            assert left is None
+        elif left is not None:
+            assert left == pytest.approx(20 * (30 - done), rel=0.15)
+    assert pace.left(8) is not None
+
+
+def test_the_last_few_have_an_estimate_although_few_are_done() -> None:
+    pace = Pace()
+    for second in range(1, 51):
+        done = second // 10
+        pace.take(state_of(total=8, seconds=second, done=done, counts=Counts(sent=8, asked=done)))
+    assert pace.left(3) == pytest.approx(30)
+
+
+def test_tries_of_a_replica_that_others_made_good_are_called_tries() -> None:
+    replica = Replica("b")
+    replica.begin(130)
+    replica.end(128, failed=True)
+    assert replicas.said([replica]).endswith(" (128 tries failed)")
+    replica.failures = 1
+    assert replicas.said([replica]).endswith(" (1 try failed)")
+
+
 def test_time_to_load_a_model_is_in_no_rate() -> None:
     pace = Pace()
     for second in range(30):
@@ -113,6 +165,8 @@ SCRIPT = """
 import sys, time
 from types import SimpleNamespace
 from evalwright.engine.counts import Counts
+from evalwright.models import replicas
+from evalwright.models.replicas import Replica
 from evalwright.reports.progress import TerminalProgress
 with TerminalProgress() as progress:
     for i in range(4):

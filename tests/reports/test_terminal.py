@@ -24,7 +24,7 @@ from evalwright.reports.documents.summary import board_summary, run_summary, run
 from evalwright.reports.terminal import show
 from evalwright.reports.text import cell_width
 from evalwright.runs.reader import Run
-from support.hostile import ACTIVE, HOSTILE
+from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 from support.shown import compared, in_a_terminal, terminal
 
@@ -146,16 +146,17 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
                 tmp_path,
                 model=name or "x",
                 name=f"{side}{i}",
-                scores={name or "x": [1.0, 0.0, None], "t": [float(side == "a"), 1.0]},
+                scores={as_task_name(name): [1.0, 0.0, None], "t": [float(side == "a"), 1.0]},
                 domains=[name, "other"],
                 failure=failure,
                 ids=f"{name.replace('{', '').replace('}', '')}-{{}}",
-                started=f"{name}........................",
             )
             for side in "ab"
         ]
         gates = [judge(pair[0], pair[1], [parse_gate_rule("accuracy differs")])]
-        third = make_run(tmp_path, model="third", name=f"c{i}", scores={name or "x": [0.0, 1.0], "t": [1.0]})
+        third = make_run(
+            tmp_path, model="third", name=f"c{i}", scores={as_task_name(name): [0.0, 1.0], "t": [1.0]}
+        )
         documents += [
             run_document(pair[0]),
             compared(compare(*pair, slices=["domain"], equivalent=0.1), gates),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import pytest
 from evalwright import Run, evaluate, merge_runs
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName, UsageError
 from evalwright.core.private import home_folder
+from evalwright.runs.merging import ShardsMissing
+from evalwright.runs.writer import RunWriter
 from support.command import ROOT, records, write_questions
 from support.runs import edited
 from support.typed import typed
@@ -78,6 +81,44 @@ def test_a_merge_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     done = typed("runs", "merge", "made", "--wait")
     assert (done.code, len(slept)) == (2, 2), done.text
     assert "Waiting" not in done.err
+
+
+def test_shards_that_run_are_named_as_running() -> None:
+    """One that has finished and one that runs; then none that has finished; then one that is made again."""
+    finished, other = shards(2)
+    shutil.move(other.folder, "kept")
+    with RunWriter(other.folder):
+        for _ in range(2):
+            done = typed("runs", "merge", "made")
+            assert done.code == 2
+            assert "shard 2 of 2 is missing. Still running: 'made.shard-2-of-2' (last written" in done.err
+            assert "--wait" in done.err
+        shutil.move(finished.folder, "elsewhere")
+        done = typed("runs", "merge", "made")
+        assert (done.code, "No shard of 'made' has finished yet. Still running: " in done.err) == (2, True), (
+            done.err
+        )
+        with pytest.raises(ShardsMissing):
+            merge_runs("made")
+    shutil.move("elsewhere", finished.folder)
+    shutil.rmtree(other.folder)
+    shutil.move("kept", other.folder)
+    with RunWriter(finished.folder):
+        done = typed("runs", "merge", "made")
+        assert (done.code, "is being made again. Still running: 'made.shard-1-of-2'" in done.err) == (
+            2,
+            True,
+        ), done.err
+    assert not Path("runs/made").exists()
+    assert typed("runs", "merge", "made").code == 0
+
+
+def test_what_a_killed_shard_left_behind_does_not_run() -> None:
+    finished, _ = shards(2)
+    left = finished.folder / ".samples.jsonl.99999999.0.partial"
+    left.write_bytes(b"")
+    os.utime(left, (0, 0))
+    assert typed("runs", "merge", "made").code == 0
 
 
 def test_shards_by_name_from_anywhere(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs, read_matrices
 from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.analysis.several import compare_several
+from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.runs.measures import paired_of
 from evalwright.runs.reader import Run, open_run
@@ -240,8 +241,14 @@ def test_a_metric_that_cannot_be_made_again_has_no_interval(tmp_path: Path) -> N
     a, b, c = label_runs(tmp_path, "macro-f1")
     with edited(b.folder) as data:
         data["tasks"][0]["metrics"][0]["value"] = 0.5
+    with pytest.raises(RunError, match=r"macro-f1 is 0\.5 in run\.json, 0\.\d+ from the samples"):
+        compare_runs(a, open_run(b.folder))
+    with edited(b.folder) as data:
+        data["tasks"][0]["definition"]["dialect"] = "another-program"  # whose number stands, and is named
     b = open_run(b.folder)
-    task = compare_runs(a, b).tasks[0]
+    found = compare_runs(a, b)
+    assert "demo/b: figures as published, not computed here (factual: macro-f1)." in found.caveats
+    task = found.tasks[0]
     assert task.result.mean_b == 0.5 and math.isnan(task.result.low)
     assert any("its value 0.5 is 0." in warning for warning in task.warnings)
     outcome = judge(a, b, [parse_gate_rule("macro-f1 differs")]).outcomes[0]

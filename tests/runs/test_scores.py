@@ -1,8 +1,9 @@
-"""Scores by item: read from records or from the arrays beside them, which never outlive the records they were made from."""
+"""Scores by item: read from records or from arrays of this machine, which stand for the bytes that they were made of and no others."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,10 +17,23 @@ from evalwright.core.secrets import remember
 from evalwright.runs import score_tables as module
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.score_tables import KEPT_FILE, item_scores, keep_scores
+from evalwright.runs.score_tables import item_scores, keep_scores
 from evalwright.runs.scores import UNKNOWN, ItemScores, hashed, names_question, sample_content, unit_codes
 from evalwright.runs.writer import RunWriter
 from support.runs import make_run, rewritten
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder and settings of this test's own."""
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "home"
+
+
+def kept(home: Path) -> list[Path]:
+    """The files of arrays in a home folder."""
+    return sorted((home / "scores").glob("*.npz"))
 
 
 def scored(run: Run, task: str = "x") -> ItemScores:
@@ -38,23 +52,24 @@ def same(a: ItemScores, b: ItemScores) -> bool:
 
 @pytest.mark.parametrize("cluster_size", [0, 2])
 def test_kept_arrays_are_what_was_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster_size: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path, cluster_size: int
 ) -> None:
     scores: dict[str, list[float | None]] = {"x": [1, None, 0, 0.5], "y": [None, 1]}
     run = make_run(tmp_path, scores=scores, cluster_size=cluster_size)
     read = [scored(run, "x"), scored(run, "y")]
-    assert not (run.folder / KEPT_FILE).exists()  # a small run stays as it is
+    assert not kept(home)  # a small run is read again
     monkeypatch.setattr(module, "LARGE", 1)
     scored(run)
-    assert (run.folder / KEPT_FILE).exists()
-    monkeypatch.setattr(Run, "rows", lambda self: pytest.fail("the records were read again"))
+    assert len(kept(home)) == 1
+    assert sorted(path.name for path in run.folder.iterdir()) == ["run.json", "samples.jsonl"]
+    monkeypatch.setattr(Run, "score_rows", lambda self: pytest.fail("the records were read again"))
     assert all(same(was, scored(run, task)) for was, task in zip(read, "xy", strict=True))
     assert list(item_scores(run, {"z": "score"})["z"].keys) == []
     assert np.isnan(item_scores(run, {"x": "another"})["x"].values).all()
 
 
 def test_kept_arrays_of_other_records_or_broken_ones_are_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     monkeypatch.setattr(module, "LARGE", 1)
     run = make_run(tmp_path, scores={"x": [1, 0]})
@@ -62,21 +77,53 @@ def test_kept_arrays_of_other_records_or_broken_ones_are_made_anew(
     records = run.samples_file.read_text(encoding="utf-8")
     time = run.samples_file.stat().st_mtime_ns
     run = rewritten(run, records.replace('"value":0', '"value":1'))
-    os.utime(run.samples_file, ns=(time, time))  # of the same size and time, but the record has another hash
+    os.utime(run.samples_file, ns=(time, time))  # of the same size and time, but of another content
     assert sorted(scored(run).values) == [1, 1]
+    assert len(kept(home)) == 2
     for broken in (b"", b"PK\x03\x04 no archive", b"\x93NUMPY"):
-        (run.folder / KEPT_FILE).write_bytes(broken)
+        for file in kept(home):
+            file.write_bytes(broken)
         assert sorted(scored(run).values) == [1, 1]
 
 
-def test_a_folder_that_cannot_be_written_is_still_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_arrays_that_another_machine_made_are_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    """Who hands over a folder may put a home folder beside it; the key of its seals is not this person's."""
+    monkeypatch.setattr(module, "LARGE", 1)
+    run = make_run(tmp_path, scores={"x": [1, 0]})
+    better = make_run(tmp_path / "better", scores={"x": [1, 1]}, name=run.id)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "theirs"))
+    scored(better)
+    (forged,) = kept(home)
+    forged.rename(forged.with_name(f"{run.verify()}.npz"))
+    assert sorted(scored(run).values) == [0, 1]  # under the name of other content even with their own key
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    reread = open_run(run.folder)
+    rows: list[Run] = []
+
+    def no_rows(run: Run) -> Iterator[dict[str, Any]]:
+        rows.append(run)
+        return iter(())
+
+    monkeypatch.setattr(Run, "score_rows", no_rows)
+    scored(reread)
+    assert rows  # it was theirs, so it is read again
+    (tmp_path / "config" / "evalwright" / "sealing.key").chmod(0o644)
+    rows.clear()
+    scored(reread)
+    assert rows  # a key that others can read seals nothing
+
+
+def test_a_home_that_cannot_be_written_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     monkeypatch.setattr(module, "LARGE", 1)
     run = make_run(tmp_path, scores={"x": [1, 0]})
-    (run.folder / KEPT_FILE).mkdir()  # nothing can be moved to its place
+    home.mkdir()
+    (home / "scores").write_text("no folder")
     assert sorted(scored(run).values) == [0, 1]
-    assert not list(run.folder.glob("*.tmp"))
+    assert not [*run.folder.glob("*.tmp"), *home.glob("*.tmp")]
 
 
 def test_what_a_run_keeps_at_its_end_is_what_its_records_say(
@@ -89,7 +136,7 @@ def test_what_a_run_keeps_at_its_end_is_what_its_records_say(
         tally.add(record)
     monkeypatch.setattr(module, "LARGE", 1)
     keep_scores(run, {"x": tally.table()})
-    monkeypatch.setattr(Run, "rows", lambda self: pytest.fail("the records were read again"))
+    monkeypatch.setattr(Run, "score_rows", lambda self: pytest.fail("the records were read again"))
     assert same(read, scored(run))
 
 
@@ -101,7 +148,13 @@ def stored(folder: Path, *samples: Sample, task: str = "x") -> tuple[Run, TaskTa
             record = SampleRecord(task, index, 0, sample, Answer(text="a"), {"score": Score(1.0)})
             writer.add(index, record)
             tally.add(record)
-        parts = {"model": {"name": "m"}, "configuration": {}, "usage": {}, "started": "", "tasks": []}
+        parts = {
+            "model": {"name": "m"},
+            "configuration": {},
+            "usage": {},
+            "started": "2026-11-20",
+            "tasks": [],
+        }
         writer.finish({"schema": 1, "id": folder.name, **parts})
     return open_run(folder), tally
 
@@ -132,7 +185,7 @@ def test_content_is_the_same_at_hand_and_read(
     assert tally.table().contents.tolist() == read == [sample_content(sample)]
     monkeypatch.setattr(module, "LARGE", 1)
     keep_scores(run, {"x": tally.table()})
-    monkeypatch.setattr(Run, "rows", lambda self: pytest.fail("the records were read again"))
+    monkeypatch.setattr(Run, "score_rows", lambda self: pytest.fail("the records were read again"))
     assert scored(run).contents.tolist() == read
 
 

@@ -11,7 +11,7 @@ import pytest
 from evalwright.analysis.comparison import compare_runs
 from evalwright.runs import score_tables as module
 from evalwright.runs.reader import Run
-from evalwright.runs.score_tables import KEPT_FILE, item_scores
+from evalwright.runs.score_tables import item_scores
 from evalwright.statistics import benjamini_hochberg, compare_paired, holm
 from evalwright.statistics.multiplicity import ADJUSTMENTS, Adjustment, interval_level
 from support.runs import make_run, rewritten
@@ -106,11 +106,12 @@ def test_a_verdict_does_not_outlive_the_correction(tmp_path: Path) -> None:
 def test_kept_arrays_hold_slices_and_old_ones_are_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(module, "LARGE", 1)
     run = two(tmp_path)[2][0]
     read = item_scores(run, {"factual": "score"}, ["domain"])["factual"].slices["domain"]
-    assert (run.folder / KEPT_FILE).exists()
-    monkeypatch.setattr(Run, "rows", lambda self: pytest.fail("the records were read again"))
+    assert [*(tmp_path / "home" / "scores").glob("*.npz")]
+    monkeypatch.setattr(Run, "score_rows", lambda self: pytest.fail("the records were read again"))
     kept = item_scores(run, {"factual": "score"}, ["domain"])["factual"].slices["domain"]
     assert kept.names == read.names
     assert np.array_equal(kept.codes, read.codes)

@@ -74,6 +74,24 @@ def test_it_may_choose_by_likelihood_behind_the_tag() -> None:
     assert getattr(made, "lacks")(Sample("2")) and not getattr(made, "lacks")(sample)  # noqa: B009
 
 
+@pytest.mark.parametrize("delimiter", ["", " ", "\n"])
+def test_what_is_scored_behind_the_tag_begins_with_the_tasks_own_delimiter(delimiter: str) -> None:
+    sample = Sample("1", input="哪个？", choices=("甲", "乙"), gold=(1,))
+    written = {"render": lambda one: one.input}
+    spoken = {"render": lambda one: (Message("user", one.input),)}
+    for form in (written, spoken):
+        made = strategy(
+            "reason-then-choose", {"then": "likelihood", "tag": "答案："}, **form, delimiter=delimiter
+        )
+        _, said = asked(
+            made,
+            lambda role, request: "" if isinstance(request, Generate) else Response(log_likelihood=-1.0),
+            sample=sample,
+        )
+        scored = [request for _, request in said if isinstance(request, LogLikelihood)]
+        assert [request.continuation for request in scored] == [f"{delimiter}甲", f"{delimiter}乙"]
+
+
 def test_a_budget_that_is_used_up_asks_for_the_answer_all_the_same_or_keeps_what_there_is() -> None:
     for at_limit, text, count in (("answer", " 42", 2), ("keep", " Six sevens", 1)):
         made = strategy("reason-then-choose", {"at_limit": at_limit})

@@ -32,7 +32,7 @@ EACH = (IN * 1000 + OUT * 2000) / 1e6
 TOLD = frozenset(
     [
         "ok", "empty", "no-choices", "wrong-types", "nameless", "truncated-after-usage", "cut-after-usage",
-        "error-with-usage", "stream-cut-after-usage", "stream-empty", "html-with-usage",
+        "stopped-by-filter", "error-with-usage", "stream-cut-after-usage", "stream-empty", "html-with-usage",
     ]
 )  # fmt: skip
 """Billed, and the reply says how much."""
@@ -160,6 +160,8 @@ def spoilt(fate: str, reply: dict[str, Any]) -> dict[str, Any]:
     match fate:
         case "empty":
             choice["message"]["content"] = ""
+        case "stopped-by-filter":
+            choice["finish_reason"] = "content_filter"
         case "no-choices":
             del reply["choices"]
         case "wrong-types":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 HOSTILE = (
     "<script>document.title='hacked'</script>",
     "<img src=x onerror=\"document.title='hacked'\">",
@@ -34,3 +36,9 @@ HOSTILE = (
 
 ACTIVE = tuple("\x1b\x9b\x07\x00\x08\x85\r\u202e\u2066\u200f\u200b\ufeff\u2028\udc80")
 """Characters that may reach no output."""
+
+
+def as_task_name(text: str) -> str:
+    """A hostile text as the name of a task: in a record with control characters in it nobody reads on."""
+    kept = (" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
+    return "".join(kept) or "x"

@@ -47,13 +47,18 @@ def _chat(choice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if name != "role" and isinstance(value, str):
             for piece in _pieces(value):
                 yield {"delta": {name: piece}, "finish_reason": None}
-    yield {"delta": {}, "finish_reason": choice["finish_reason"]}
+    yield {"delta": {}, **_ending(choice)}
 
 
 def _text(choice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for piece in _pieces(choice["text"]):
         yield {"text": piece, "finish_reason": None}
-    yield {"text": "", "finish_reason": choice["finish_reason"]}
+    yield {"text": "", **_ending(choice)}
+
+
+def _ending(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Why the answer ended, and at what, where a reply of vLLM's or SGLang's says it."""
+    return {name: choice[name] for name in ("finish_reason", "stop_reason", "matched_stop") if name in choice}
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -90,6 +90,14 @@ def test_letter_in_chat_form_has_no_delimiter_before_the_letter(load: Load) -> N
     assert asked(with_prefill)[1].continuation == " B"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("form", ["text", "chat"])
+def test_the_letter_behind_reasoning_begins_with_the_delimiter_of_the_task(load: Load, form: str) -> None:
+    strategy = "strategy: {name: reason-then-choose, then: letter}\n"
+    for given, letter in (("", " B"), ('prompt: {delimiter: ""}\n', "B")):
+        task = load(CHOICE + strategy + given, prompt_format=form)
+        assert asked(task)[-1].continuation == letter  # type: ignore[union-attr]
+
+
 def test_continuation(load: Load) -> None:
     task = load(OPEN + 'answer: {mode: continuation}\nprompt: {delimiter: "\\n"}\n')
     assert asked(task) == [LogLikelihood("Capital of France?", "\nParis")]

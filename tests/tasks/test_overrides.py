@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import evalwright.tasks
 from evalwright.core.errors import TaskError, UnknownName, UsageError
-from evalwright.tasks.loading import load_task, load_tasks
+from evalwright.core.tasks import Task
+from evalwright.tasks.definitions import Definition, merged
+from evalwright.tasks.loading import find_definitions, load_task, load_tasks
 from tasks.conftest import Load, Write
 
 TASK = """
@@ -129,3 +133,89 @@ def test_own_rows_in_place_of_the_hub(write: Write) -> None:
     write("dev.jsonl", [{"question": f"{n}?", "subject": "x", "choices": ["1", "2", "3", "4"], "answer": 0} for n in range(6)])  # fmt: skip
     overrides = {"dataset": {"path": "dev.jsonl"}, "prompt": {"few_shot": {"dataset": {"path": "dev.jsonl"}}}}
     assert len(load_task("mmlu", overrides=overrides).samples) == 6
+
+
+FORMS = """
+for_each:
+  - {form: "", mode: letter}
+  - {form: -generate, mode: generate}
+task: "t{{ form }}"
+dataset: rows.jsonl
+sample: {choices: ["a", "b"], target: 0}
+answer: "{{ {'mode': mode, 'text': {'max_tokens': 7}, 'chat': {'max_tokens': 9}} if mode == 'generate' else {'mode': mode} }}"
+scorers: ["{{ {'use': 'choice', 'name': 'chosen'} if mode == 'generate' else 'choice' }}"]
+"""
+
+
+def settings_of(task: Task) -> Mapping[str, Any]:
+    """How the task's answer is drawn, as its record has it."""
+    return dict(task.definition["answer"])
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_value_below_a_template_changes_alone(write: Write, chat: bool) -> None:
+    write("rows.jsonl", [{"id": "a", "input": "q"}])
+    file = write("task.yaml", FORMS)
+    plain = load_task(f"{file}:t-generate", chat=chat)
+    warm = load_task(f"{file}:t-generate", chat=chat, overrides={"answer.temperature": 0.5})
+    assert settings_of(plain)["max_tokens"] == (9 if chat else 7)
+    assert settings_of(warm) == {**settings_of(plain), "temperature": 0.5}
+
+    by_likelihood = load_task(f"{file}:t", overrides={"prompt.system": "S"})
+    assert settings_of(by_likelihood) == settings_of(load_task(f"{file}:t"))
+    with pytest.raises(
+        TaskError, match=r"'answer.max_tokens' \(-T\): .* cannot be used with the mode letter"
+    ):
+        load_task(f"{file}:t", overrides={"answer.max_tokens": 20})
+
+
+def test_a_scorer_that_is_a_template_has_its_name(write: Write) -> None:
+    write("rows.jsonl", [{"id": "a", "input": "q"}])
+    file = write("task.yaml", FORMS)
+    task = load_task(f"{file}:t-generate", overrides={"scorers.chosen.unsure": "judge-correct"})
+    assert [(scorer.name, scorer.options.get("unsure")) for scorer in task.scorers] == [
+        ("chosen", "judge-correct")
+    ]
+    with pytest.raises(UnknownName, match=r"Unknown scorer 'chosen' of the task\. .*It has: choice"):
+        load_task(f"{file}:t", overrides={"scorers.chosen.unsure": "judge-correct"})
+
+
+def test_a_setting_from_outside_wins_over_that_of_a_form(load: Load, write: Write) -> None:
+    write("rows.jsonl", ROWS)
+    text = "task: t\ndataset: rows.jsonl\nanswer: {text: {max_tokens: 512, temperature: 1, stop: [x]}, chat: {max_tokens: 900}}\nscorers: [exact-match]"
+    short = load(text, overrides={"answer.max_tokens": 20, "answer.temperature": 0})
+    assert settings_of(short)["max_tokens"] == 20 and settings_of(short)["temperature"] == 0
+    assert settings_of(short)["stop"] == ["x"]
+    named = load(text, overrides={"answer.max_tokens": 20, "answer.text.max_tokens": 30})
+    assert settings_of(named)["max_tokens"] == 30
+
+
+def test_a_key_beside_the_file_of_a_data_set(load: Load, write: Write) -> None:
+    write("rows.txt", '{"id": "a", "input": "q", "target": "t"}\n')
+    task = load(TASK.replace("rows.jsonl", "rows.txt"), overrides={"dataset.format": "jsonl"})
+    assert [sample.input for sample in task.samples] == ["q"]
+
+
+def test_templates_in_overrides_have_the_variables_of_the_file(write: Write) -> None:
+    write("rows.jsonl", [{"id": "a", "input": "q"}])
+    file = write("task.yaml", FORMS)
+    (found,) = find_definitions(f"{file}:t-generate", overrides={"metadata.form": "{{ mode }} of {{ form }}"})
+    assert isinstance(found, Definition)
+    assert found.document.value["metadata"] == {"form": "generate of -generate"}
+
+
+LIBRARY = sorted(
+    path
+    for path in (Path(evalwright.tasks.__file__).parent / "library").rglob("*.yaml")
+    if not path.name.startswith("_")
+)
+CHANGES = {"answer": {"top_logprobs": 3}, "prompt": {"system": "S"}, "metadata": {"note": 1}}
+
+
+@pytest.mark.parametrize("file", LIBRARY, ids=lambda path: path.stem)
+def test_every_bundled_task_keeps_what_an_override_does_not_name(file: Path) -> None:
+    if "dataset" not in file.read_text(encoding="utf-8"):
+        pytest.skip("no task of its own")
+    for before, after in zip(find_definitions(file), find_definitions(file, overrides=CHANGES), strict=True):
+        assert isinstance(before, Definition) and isinstance(after, Definition)
+        assert after.document.value == merged(before.document.value, CHANGES)

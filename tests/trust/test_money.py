@@ -237,6 +237,19 @@ def test_an_empty_reply_is_remembered(tmp_path: Path) -> None:
         assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 9
 
 
+def test_a_reply_that_a_filter_stopped_is_sent_again_when_asked(tmp_path: Path) -> None:
+    with running(BillingServer(lambda prompt, before: "stopped-by-filter")) as server:
+        assert run(server, tmp_path, 3).tasks[0].outcomes == {"filtered": 3}
+        sent = len(server.sendings)
+        assert run(server, tmp_path).tasks[0].outcomes == {"filtered": 3} and len(server.sendings) == sent
+        assert run(server, tmp_path, resend_empty=True).tasks[0].outcomes == {"filtered": 3}
+        assert len(server.sendings) == sent + 3
+        server.fate = lambda prompt, before: "ok"
+        mended = run(server, tmp_path, resend_empty=True)
+        assert len(server.sendings) == sent + 6 and mended.tasks[0].outcomes == {"answered": 3}
+        assert run(server, tmp_path).tasks[0].outcomes == {"answered": 3} and len(server.sendings) == sent + 6
+
+
 def test_two_figures(tmp_path: Path) -> None:
     """What the answers cost does not depend on who paid; what a command paid does."""
     with running(BillingServer(once("no-choices"))) as server:
@@ -290,7 +303,7 @@ def test_a_store_of_the_version_before_is_answered_from(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "home" / FILE)) as file, file:
             file.execute("ALTER TABLE responses DROP COLUMN checksum")
             file.execute("DROP TABLE ledger")
-            for table in ("empty", "owners", "models"):
+            for table in ("empty", "owners", "models", "allotments"):
                 file.execute(f"DROP TABLE {table}")
             file.execute("PRAGMA user_version=1")
         assert run(server, tmp_path).n_missing == 0 and len(server.sendings) == 3

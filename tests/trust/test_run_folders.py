@@ -6,10 +6,13 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evalwright.runs.reader import open_run
 from support.command import write_questions
+from support.runs import edited, rewrite, rewritten
 from support.typed import typed
 
 
@@ -75,13 +78,95 @@ def test_what_cannot_be_counted_is_an_error(
     assert typed("runs", "list").code == 0
 
 
-def test_a_cost_below_nothing_is_not_known(own_folder: Path) -> None:
-    run = make(own_folder) / "run.json"
-    data = json.loads(run.read_text())
-    data["usage"]["answers"] = {"cost": -5.0}
-    run.write_text(json.dumps(data))
-    done = typed("leaderboard", "runs/ours", "runs/theirs")
-    assert done.code == 0 and "-5.00" not in done.text, done.text
+IMPOSSIBLE_FIGURES: dict[str, tuple[object, str]] = {
+    "id": ("../../..", "which leads to another folder"),
+    "id ": ("a\x1b[2Jb", "which has control characters"),
+    "id  ": ("..", "which names no folder"),
+    "started": ("99999-99-99", "which cannot be a date and time"),
+    "seconds": (-1.5, "which is below 0"),
+    "tasks.0.n_samples": (-5, "which is below 0"),
+    "tasks.0.n_samples ": (1.5, "which is no whole number"),
+    "tasks.0.n_missing": (3, "of 2 samples"),
+    "tasks.0.n_unsure": (3, "of 2 samples"),
+    "tasks.0.draws": (0, "which is below 1"),
+    "tasks.0.name": ("a\x00b", "which has control characters"),
+    "tasks.0.outcomes": ({"answered": -1}, "which is below 0"),
+    "tasks.0.metrics.0.value": (1.5, "which is outside the range of 'accuracy', 0 to 1"),
+    "tasks.0.metrics.0.n": (-2, "which is below 0"),
+    "tasks.0.metrics.0.n_missing": (float("inf"), "which is not finite"),
+    "tasks.0.metrics.0.level": (1, "which is not between 0 and 1"),
+    "usage.answers": ({"cost": -5.0}, "which is below 0"),
+    "usage.answers ": ({"cost": float("inf")}, "which is not finite"),
+    "usage.usage": ({"input_tokens": -1}, "which is below 0"),
+    "usage.requested": (-1, "which is below 0"),
+    "configuration.limit": ("ten", "which is no limit"),
+    "configuration.limit ": (-1, "which is below 0"),
+    "stopping": ({"tasks": [{"task": "questions", "asked": 3, "of": 2}], "decisions": []}, "of 2 answers"),
+    "samples.records": (-2, "which is below 0"),
+    "samples.sha256": ("0", "which is no SHA-256"),
+}
+"""By field (spaces tell several of one apart): what cannot be there, and what is said of it."""
+
+
+def put(data: dict[str, Any], field: str, figure: object) -> None:
+    """Set a field of a record by its dotted name."""
+    *steps, last = field.strip().split(".")
+    part: Any = data
+    for step in steps:
+        part = part[int(step)] if isinstance(part, list) else part[step]
+    part[last] = figure
+
+
+@pytest.mark.parametrize("field", [*IMPOSSIBLE_FIGURES])
+def test_impossible_figures_are_said_with_file_and_field(own_folder: Path, field: str) -> None:
+    figure, reason = IMPOSSIBLE_FIGURES[field]
+    run = make(own_folder)
+    with edited(run) as data:
+        put(data, field, figure)
+    file = run / "run.json"
+    file.write_text(file.read_text().replace("Infinity", "1e999"))
+    for words in (
+        ("leaderboard", "ours", "theirs"),
+        ("compare", "ours", "theirs"),
+        ("runs", "show", "theirs"),
+        ("submit", "make", "theirs", "--into", "sent.json"),
+        ("export", "every-eval-ever", "theirs"),
+    ):
+        done = typed(*words)
+        assert done.code == 2, (words, done.text)
+        assert "runs/theirs/run.json has a figure that cannot be" in done.err
+        assert f"'{field.strip()}" in done.err and reason in done.err, done.err
+    checked = typed("runs", "check", "theirs")
+    assert checked.code == 1 and field.strip() in checked.text.replace("\n", ""), checked.text
+    listed = typed("runs", "list")
+    assert listed.code == 0 and "runs/theirs cannot be read" in listed.err
+    assert "\x1b[2J" not in listed.text
+
+
+@pytest.mark.parametrize(
+    ("part", "figure", "field"),
+    [
+        ("responses", [{"text": "a", "usage": {"output_tokens": -3}}], "responses.0.usage.output_tokens"),
+        ("responses", [{"text": "a", "cost": -0.5}], "responses.0.cost"),
+        ("responses", [{"text": "a", "cost": float("inf")}], "responses.0.cost"),
+        ("timing", {"latency": [-1.0]}, "timing.latency.0"),
+        ("index", -1, "index"),
+        ("draw", -1, "draw"),
+    ],
+)
+def test_impossible_figures_of_samples_are_said_with_line_and_field(
+    own_folder: Path, part: str, figure: object, field: str
+) -> None:
+    run = make(own_folder)
+    rewrite(open_run(run), lambda row, place: row.update({part: figure}) if place == 1 else None)
+    samples = (run / "samples.jsonl").read_text().replace("Infinity", "1e999")
+    rewritten(open_run(run), samples)
+    for words in (("leaderboard", "ours", "theirs"), ("compare", "ours", "theirs"), ("score", "theirs")):
+        done = typed(*words)
+        assert done.code == 2, (words, done.text)
+        assert f"samples.jsonl, line 2 has a figure that cannot be: '{field}'" in done.err, done.err
+    checked = typed("runs", "check", "theirs")
+    assert checked.code == 1 and "line 2 has a figure" in " ".join(checked.text.split())
 
 
 def test_a_store_that_is_a_pipe_is_refused(own_folder: Path) -> None:

@@ -31,6 +31,7 @@ from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import distinct
 from evalwright.runs.accepted_failures import accepts_failures, missing_samples
+from evalwright.runs.confirmed import confirm_all, published_from, published_notes
 from evalwright.runs.measures import Matrix, common_counts, group_notes, matrices
 from evalwright.runs.reader import Run, called, check_named_once
 from evalwright.runs.results import MetricResult, model_faults
@@ -107,6 +108,7 @@ class Board(Shown):
     one sentence each.
 
     All tasks are measured in one unit and direction; more: the boards of the tasks in others. ratings: over all of them, where asked for.
+    numbers_from: by run, what its numbers were made of, where that is not its samples.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -115,6 +117,7 @@ class Board(Shown):
     groups: tuple[BoardTask, ...] = ()
     more: tuple[Board, ...] = ()
     ratings: Ratings | None = None
+    numbers_from: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_overall(self) -> bool:
@@ -129,7 +132,7 @@ class Board(Shown):
         ]
         shown = {
             "tasks": tasks, "groups": [one.name for one in self.groups], "rows": plain(self.rows), "notes": list(self.notes),
-            "more": plain(self.more), "ratings": plain(self.ratings),
+            "more": plain(self.more), "ratings": plain(self.ratings), "numbers_from": dict(self.numbers_from),
         }  # fmt: skip
         return {name: value for name, value in shown.items() if value or name in ("tasks", "rows", "notes")}
 
@@ -146,6 +149,7 @@ def make_board(
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
     check_named_once(runs)
     refuse_shards(runs)
+    runs = confirm_all(runs)
     units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
     for task in _columns(runs, metric):
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
@@ -155,7 +159,13 @@ def make_board(
     if ratings:
         shown = [{one.name: found for one in run.tasks if (found := one.metric(metric))} for run in runs]
         rated = make_ratings(runs, called(runs), shown)
-    return replace(first, more=tuple(more), ratings=rated)
+    return replace(
+        first,
+        more=tuple(more),
+        ratings=rated,
+        notes=(*first.notes, *published_notes(runs)),
+        numbers_from=published_from(runs),
+    )
 
 
 def _board(

@@ -8,8 +8,8 @@ up to a margin named beforehand is tested by two one-sided tests (TOST) at 5%.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, get_args
 
@@ -37,6 +37,7 @@ from evalwright.core.plain import Plain, plain_fields
 from evalwright.core.shown import Shown
 from evalwright.metrics.registry import BOUNDED, MEANS
 from evalwright.metrics.tree import Node
+from evalwright.runs.confirmed import confirm_all, published_from, published_notes
 from evalwright.runs.measures import (
     Matrix,
     Measure,
@@ -269,7 +270,8 @@ class Comparison(Shown):
     overall: by the tree that both runs have, else every task counts the same; None with a single task, where tasks are measured in
     different units or directions, where one of them is not paired or is missing. groups: the tree's nodes. labels: what the runs are called in sentences. context_gains: of runs that have a
     task with passages and the same without. robustness, provisional, next_steps: of the mean over tasks, as of `TaskComparison`; how_to_fill: what
-    to do about missing answers. caveats: what a reader must know before the verdict. conclusion: in words, filled in by `reports.conclusions`.
+    to do about missing answers. caveats: what a reader must know before the verdict. numbers_from: by run, what its numbers were
+    made of, where that is not its samples. conclusion: in words, filled in by `reports.conclusions`.
     """
 
     a: str
@@ -289,6 +291,7 @@ class Comparison(Shown):
     next_steps: tuple[NextStep, ...] = ()
     how_to_fill: str = ""
     caveats: tuple[str, ...] = ()
+    numbers_from: Mapping[str, str] = field(default_factory=dict)
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -302,6 +305,7 @@ class Comparison(Shown):
             "next_steps",
             "how_to_fill",
             "caveats",
+            "numbers_from",
         )
         empty = [name for name in seldom if not getattr(self, name)]
         return plain_fields(self, ("labels", *empty))
@@ -332,6 +336,7 @@ def compare_runs(
     ConfigurationError for a margin that is none.
     """
     check_named_once([a, b])
+    a, b = confirm_all([a, b])
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices, metric, missing)
     tasks = tuple(_compare(a, b, found, names, most_flips, slices_adjust, equivalent) for found in matrices)
@@ -399,7 +404,8 @@ def compare_runs(
         stopped_early=stopped_early,
         next_steps=steps,
         how_to_fill=how_to_fill((a, b)),
-        caveats=tuple(left_out_caveats([a, b])),
+        caveats=(*left_out_caveats([a, b]), *published_notes([a, b])),
+        numbers_from=published_from([a, b]),
     )
 
 
@@ -573,7 +579,9 @@ def _one_unit(a: MetricResult, b: MetricResult) -> bool:
 def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
     for key in slices:
         if not any(key in matrix.slices for matrix in found):
-            known = sorted({name for row in islice(run.rows(), 1000) for name in row.get("metadata", {})})
+            known = sorted(
+                {name for row in islice(run.score_rows(), 1000) for name in row.get("metadata", {})}
+            )
             more = f"The samples have {', '.join(known)}." if known else "The samples have no metadata."
             raise UnknownName("slice", key, known, f"{more} A key with more than 200 values makes no slices.")
 
@@ -718,7 +726,7 @@ def _flips(
         return ()
     order = np.argsort(found.keys, kind="stable")
     seen: set[str] = set()
-    for row in islice(run.rows(), MOST_READ):
+    for row in islice(run.score_rows(), MOST_READ):
         if row["task"] != found.measure.task or row["id"] in seen:
             continue
         seen.add(row["id"])

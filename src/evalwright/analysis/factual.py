@@ -71,7 +71,7 @@ Labels = Mapping[tuple[str, str], tuple[str, Sequence[str], Sequence[str]]]
 
 def _labels(run: Run, tasks: set[str]) -> Labels:
     out: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
-    for row in run.rows():
+    for row in run.score_rows():
         if row["task"] in tasks:
             _, labels, unsure = out.setdefault((row["task"], row["id"]), (row.get("cluster", ""), [], []))
             if (score := row["scores"].get(STRESS)) is not None:

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal, cast
 
@@ -43,6 +43,7 @@ from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
+from evalwright.runs.confirmed import confirm_all, published_from
 from evalwright.runs.measures import Matrix, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -165,12 +166,13 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class Gate(Plain):
-    """All rules of run B against run A."""
+    """All rules of run B against run A. numbers_from: by run, what its numbers were made of, where that is not its samples."""
 
     a: str
     b: str
     mode: Mode
     outcomes: tuple[RuleResult, ...]
+    numbers_from: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -188,7 +190,8 @@ class Gate(Plain):
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return {**Plain.as_dict(self), "failed": self.failed, "conclusion": self.conclusion}
+        found = {**Plain.as_dict(self), "failed": self.failed, "conclusion": self.conclusion}
+        return found if self.numbers_from else {key: found[key] for key in found if key != "numbers_from"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,7 @@ def judge(
     Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
     """
     refuse_shards([a, b])
+    a, b = confirm_all([a, b])
     targets = [target for rule in rules for target in _targets(a, b, rule)]
     for target in targets:
         _check(target.rule, mode)
@@ -234,7 +238,7 @@ def judge(
                 cache[metric] = read_matrices([a, b], metric=metric, missing=missing)
             shared = tests if mode == "shown" else 1
             outcomes.append(_difference((a, b), target, cache[metric], mode, shared, tasks_are))
-    return Gate(a.id, b.id, mode, tuple(outcomes))
+    return Gate(a.id, b.id, mode, tuple(outcomes), published_from([a, b]))
 
 
 def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -14,8 +14,7 @@ from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
-from evalwright.metrics.registry import is_known
-from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.confirmed import AS_PUBLISHED, Confirmation, RunScores
 from evalwright.runs.images import image_faults
 from evalwright.runs.reader import Run, open_run, score_fault
 from evalwright.runs.records import record_from
@@ -63,33 +62,8 @@ _UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
 """What of a record is in no number, and takes longest to read."""
 
 
-def _unsure_sample(row: Mapping[str, Any]) -> set[int]:
-    """The sample of a record, where one of its scores is unsure."""
-    return (
-        {hash(str(row["index"]))} if any(score.get("unsure") for score in row["scores"].values()) else set()
-    )
-
-
-def _impossible_counts(task: Mapping[str, Any]) -> Iterator[str]:
-    """Counts of a task's record that cannot be, in words."""
-    n_samples, n_missing, n_unsure = task["n_samples"], task["n_missing"], task.get("n_unsure", 0)
-    if not 0 <= n_missing <= n_samples:
-        yield f"n_missing is {n_missing}, of {n_samples} samples"
-    if not 0 <= n_unsure <= n_samples:
-        yield f"n_unsure is {n_unsure}, of {n_samples} samples"
-    for metric in task["metrics"]:
-        n, label = metric.get("n", 0), metric.get("label")
-        if not 0 <= metric.get("n_unsure", 0) <= n:
-            yield f"n_unsure of {label} is {metric['n_unsure']}, of {n} scores"
-        if metric.get("n_missing", 0) < 0:
-            yield f"n_missing of {label} is {metric['n_missing']}"
-        ends = metric.get("unsure_range")
-        if ends is not None and not (all(map(math.isfinite, ends)) and ends[0] <= ends[1]):
-            yield f"unsure_range of {label} is {ends}, not two finite numbers in order"
-
-
 class RecordFaults:
-    """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a sample twice, metrics that its records
+    """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a sample twice, numbers that its records
     do not give. counts: records by task."""
 
     def __init__(self, run: Run) -> None:
@@ -99,13 +73,9 @@ class RecordFaults:
         self._twice: dict[str, None] = {}
         self._seen: set[int] = set()
         self._unread: set[str] = set()
+        self._names = {str(task["name"]) for task in run.data["tasks"]}
         self.counts: Counter[str] = Counter()
-        self._outcomes: dict[str, Counter[str]] = defaultdict(Counter)
-        self._unsure_samples: dict[str, set[int]] = defaultdict(set)
-        self._tallies = {
-            str(task["name"]): TaskTally([scorer["name"] for scorer in task.get("scorers", ())], ())
-            for task in run.data["tasks"]
-        }
+        self._scores = RunScores(run)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take the next record, as it stands in the file."""
@@ -116,17 +86,15 @@ class RecordFaults:
         if key in self._seen:
             self._twice[f"'{printable(str(row['id']))[:60]}' of {task}"] = None
         self._seen.add(key)
-        scores = row["scores"]
-        faults = [score_fault(name, score) for name, score in scores.items()]
+        faults = [score_fault(name, score) for name, score in row["scores"].items()]
         if any(faults):
             self._bad.append(f"record {self._number:,}: {next(filter(None, faults))}")
             self._unread.add(task)
-        elif task in self._tallies:
-            self._outcomes[task][str(row.get("outcome"))] += 1
-            self._unsure_samples[task] |= _unsure_sample(row)
+        elif task in self._names:
             try:
-                self._tallies[task].add(record_from({key: row[key] for key in row if key not in _UNCOUNTED}))
-            except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+                record_from({key: row[key] for key in row if key not in _UNCOUNTED})
+                self._scores.add(row)
+            except (KeyError, TypeError, AttributeError, ValueError, IndexError, RunError) as error:
                 self._bad.append(
                     f"record {self._number:,} is not that of a sample ({type(error).__name__}: {printable(str(error))[:100]})"
                 )
@@ -145,56 +113,35 @@ class RecordFaults:
     @property
     def sentences(self) -> list[str]:
         """All that was found, for people."""
-        found = in_words(
-            {**self.broken, _IMPOSSIBLE: dict(self.impossible()), _CHANGED: dict(self.changed())}
-        )
+        found = in_words({**self.broken, _CHANGED: self.changed()})
         return [f"{one[0].upper()}{one[1:]}." for one in found]
 
-    def impossible(self) -> Iterator[tuple[str, str]]:
-        """Tasks with counts that cannot be, or that are others than those of the samples."""
-        for task in self._run.data["tasks"]:
-            name = str(task["name"])
-            faults = list(_impossible_counts(task))
-            if self._run.data["schema"] > 1 and name not in self._unread:
-                faults += self._other_counts(task)
-            if faults:
-                yield name, faults[0]
+    @property
+    def as_published(self) -> str:
+        """Which figures another program or a plug-in made, and could not be made again; "" where there are none."""
+        try:
+            named = self._made_again.as_published
+        except RunError:
+            return ""
+        return (
+            f"{AS_PUBLISHED[0].upper()}{AS_PUBLISHED[1:]}: {listed(list(map(printable, named)))}"
+            if named
+            else ""
+        )
 
-    def _other_counts(self, task: Mapping[str, Any]) -> Iterator[str]:
-        """Counts of a task's record that the samples do not give."""
-        name = str(task["name"])
-        n_unsure = len(self._unsure_samples[name])
-        if task.get("n_unsure", 0) != n_unsure:
-            yield f"n_unsure is {task.get('n_unsure', 0)} in {RUN_FILE}, {n_unsure} in the samples"
-        outcomes = dict(self._outcomes[name])
-        # Runs that were imported need not count them.
-        if (task.get("outcomes") or outcomes) != outcomes:
-            yield f"outcomes are {task['outcomes']} in {RUN_FILE}, {outcomes} in the samples"
+    @cached_property
+    def _made_again(self) -> Confirmation:
+        return self._scores.confirmation(frozenset(self._unread))
 
-    def changed(self) -> Iterator[tuple[str, str]]:
-        """Tasks with a metric of ours whose recorded value is another than the one made again from the samples."""
-        run = self._run
-        for task in run.data["tasks"]:
-            if task.get("definition", {}).get("dialect") or task.get("metric_specs") is None:
-                continue  # another framework's arithmetic
-            if task["name"] in self._unread:
-                continue  # which is said
-            try:
-                specs = [spec for spec in run.metric_specs(task["name"]) if is_known(spec)]
-                made_again = self._tallies[task["name"]].result(task["name"], task["version"], specs).metrics
-            except (KeyError, TypeError, AttributeError, ValueError) as error:
-                yield task["name"], f"they cannot be computed again: {type(error).__name__}"
-                continue
-            again = {one.label: one.estimate.value for one in made_again}
-            for metric in run.task(task["name"]).metrics:
-                value, made = metric.estimate.value, again.get(metric.label, math.nan)
-                if math.isfinite(made) and not math.isclose(value, made, rel_tol=1e-6, abs_tol=1e-9):
-                    said = f"{metric.label} is {value:g} in {RUN_FILE}, {made:g} from the samples"
-                    yield task["name"], said
-                    break
+    def changed(self) -> dict[str, str]:
+        """By task, or for the whole run, the first figure that is recorded otherwise than it was made again from the samples."""
+        try:
+            found = self._made_again.disagreements
+        except RunError as error:  # scores that the metric cannot have
+            return {self._run.name: str(error)}
+        return {one.task or self._run.name: one.sentence for one in reversed(found)}
 
 
-_IMPOSSIBLE = "impossible counts"
 _CHANGED = "numbers that its samples do not give"
 
 
@@ -217,22 +164,23 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
             short[task["name"]] = f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
     failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
     older = _recorded_earlier(run) if run.n_left_out else {}
-    impossible = dict(records.impossible())
-    changed = dict(records.changed())
+    changed = records.changed()
     left_out = {
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
     }
     today, notes = _today(run, settings)
+    if records.as_published:
+        notes.append(records.as_published)
     there = {task.name for task in run.tasks}
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
     stale = dict(_stale(run, today))
     images, image_notes = image_faults(run)
     problems = {
         **records.broken, "images": images, "samples missing": short, "failures": {} if older else failed,
-        "recorded by an earlier version": older, _IMPOSSIBLE: impossible, _CHANGED: changed, "tasks missing": missing,
+        "recorded by an earlier version": older, _CHANGED: changed, "tasks missing": missing,
         "not of today": stale,
     }  # fmt: skip
-    whole = there - {*short, *failed, *impossible, *changed, *stale}
+    whole = there - {*short, *failed, *changed, *stale}
     said = tuple(in_words(problems))
     return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, (*notes, *image_notes))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.core.errors import RunError
+from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.writer import RUN_FILE
@@ -23,7 +24,7 @@ def index_of(folder: Path) -> dict[str, Any]:
     runs, damaged = [], []
     for file in sorted(folder.glob(f"*/{RUN_FILE}")):
         try:
-            run = open_run(file.parent)
+            run = confirm(open_run(file.parent))
             runs.append((run, _entry(run)))
         except RunError as error:
             why = str(error).replace(str(folder), folder.name)

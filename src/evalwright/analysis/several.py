@@ -8,8 +8,8 @@ every pair in every slice is a test of its own, adjusted by Benjamini-Hochberg.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -26,6 +26,7 @@ from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.core.shown import Shown
 from evalwright.metrics.tree import Node
+from evalwright.runs.confirmed import confirm_all, published_from, published_notes
 from evalwright.runs.measures import Matrix, common_counts, group_notes, paired_of, unpaired_of
 from evalwright.runs.reader import Run, called, check_named_once
 from evalwright.runs.slices import adjustment_text, agreeing
@@ -67,7 +68,8 @@ class SeveralComparison(Shown, Plain):
 
     others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that stand for other questions, by task.
     differences: what was made otherwise than in the first run (or the baseline), by run. how_to_fill: what to do about missing answers.
-    caveats: what a reader must know before the verdicts. conclusion: in words, filled in by
+    caveats: what a reader must know before the verdicts. numbers_from: by run, what its numbers were made of, where that is not its
+    samples. conclusion: in words, filled in by
     `reports.conclusions`.
     """
 
@@ -84,12 +86,14 @@ class SeveralComparison(Shown, Plain):
     differences: dict[str, tuple[str, ...]]
     how_to_fill: str = ""
     caveats: tuple[str, ...] = ()
+    numbers_from: Mapping[str, str] = field(default_factory=dict)
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         baseline = None if self.baseline is None else self.runs[self.baseline]
-        return {**Plain.as_dict(self), "baseline": baseline}
+        found = {**Plain.as_dict(self), "baseline": baseline}
+        return found if self.numbers_from else {key: found[key] for key in found if key != "numbers_from"}
 
 
 def compare_several(
@@ -113,6 +117,7 @@ def compare_several(
     if len(runs) < 2:
         raise RunError("A comparison needs at least two runs.")
     check_named_once(runs)
+    runs = confirm_all(runs)
     ids, folders = [run.id for run in runs], [run.folder.resolve() for run in runs]
     place = None
     if baseline is not None:
@@ -159,7 +164,8 @@ def compare_several(
         other_questions=tuple(said for one in found if (said := other_questions_by_pair(one, labels, place))),
         differences={name: lines for name, lines in others.items() if lines},
         how_to_fill=how_to_fill(runs),
-        caveats=tuple(caveats(runs, found)),
+        caveats=(*caveats(runs, found), *published_notes(runs)),
+        numbers_from=published_from(runs),
     )
 
 

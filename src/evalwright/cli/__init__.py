@@ -31,6 +31,7 @@ COMMANDS = {
     "plan": ("plan:plan", "Estimate what a run costs and what it can detect, before any request is sent."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
+    "doctor": ("doctor:doctor", "Say what works here; with --live, try real providers, the hub and devices."),
     "score": ("score:score", "Score a run's recorded answers again."),
     "aggregate": ("aggregate:aggregate", "Compute a run's metrics again from its recorded scores."),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.options import (
     AS_JSON,
     METRIC,
@@ -82,6 +83,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
     from evalwright.reports.documents.comparison import comparison_document, several_document
+    from evalwright.runs.confirmed import confirm, confirm_all, kept_note, numbers_from
 
     only_with(mode="rules", junit="rules", slices_adjust="slices")
     for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
@@ -99,16 +101,16 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
             "A comparison needs two runs or more: `evalwright compare A B`. `evalwright runs list` shows what there is."
         )
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
-    compared = opened(*runs)
-    baseline = opened(given["baseline"])[0] if given["baseline"] else None
+    compared = confirm_all(opened(*runs))
+    baseline = confirm(opened(given["baseline"])[0]) if given["baseline"] else None
     settings = {
         key: given[key] for key in ("metric", "slices", "slices_adjust", "equivalent", "tasks_are", "missing")
     }
     comparison = compare_runs(*compared, baseline=baseline, most_flips=given["flips"], **settings)
     gates = _gates(compared, baseline, rules, given["mode"], given["tasks_are"], given["missing"])
-    for run in compared:
-        run.verify()  # of large runs the scores were read from the arrays beside the samples
     data = comparison.as_dict()
+    if sources := numbers_from(compared):
+        data["numbers_from"] = sources
     if gates:
         data["gates"] = [gate.as_dict() for gate in gates]
     document = (
@@ -117,6 +119,8 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         else several_document(comparison, gates)
     )
     print_result(given["as_json"], data, document)
+    if note := kept_note(compared):
+        say(note)
     if given["junit"]:
         from evalwright.reports.junit import junit_xml
 

@@ -48,6 +48,10 @@ EXPORTERS = _systems("EXPORTER", {
 }  # fmt: skip
 OWN = {
     "site": ("evalwright.cli.view:site", "The explorer of runs, as files for a web server."),
+    "scores": (
+        "evalwright.cli.publishing:scores",
+        "Runs without their samples: scores by item, for boards of private test sets.",
+    ),
     "citations": ("evalwright.cli.citations:citations", "LaTeX and BibTeX of what to cite for tasks."),
 }
 """Commands of `export` that are no foreign system's."""
@@ -153,12 +157,12 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
     @option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
     @AS_JSON
     def work(runs: str | tuple[str, ...], out: str, as_json: bool, runs_folder: str, **options: Any) -> None:
+        from evalwright.runs.confirmed import confirm_all, kept_note, published_notes
         from evalwright.runs.simulations import refuse_shards
 
         exported = opened(*([runs] if isinstance(runs, str) else runs))
         refuse_shards(exported)
-        for run in exported:
-            run.verify()  # before the first line is written
+        exported = confirm_all(exported)  # before the first line is written
         made = exporter.make(exported, Path(out), **options)
         if as_json:
             print_json([str(file) for file in made.files])
@@ -167,7 +171,7 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
                 echo(f"Written: {file}")
             if len(made.files) > MOST_FILES:
                 echo(f"And {len(made.files) - MOST_FILES:,} more files in {out}.")
-        for sentence in made.notes:
+        for sentence in filter(None, (*made.notes, *published_notes(exported), kept_note(exported))):
             say(sentence)
 
     work.params[1:1] = exporter.options

@@ -12,6 +12,9 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import masked_arguments
 from evalwright.reports.jobs import SYSTEMS, Jobs, job_file
 
+PODS_AT_ONCE = 16
+"""A cluster that others use too is not filled by one evaluation, and a provider's rate limit is shared by all pods."""
+
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("system", type=click.Choice(SYSTEMS))
@@ -26,15 +29,39 @@ from evalwright.reports.jobs import SYSTEMS, Jobs, job_file
 @option(
     "--claim", "", "For Kubernetes: the volume claim of the working folder. Default: evalwright.", default=""
 )
+@several(
+    "--merge-option merge_options",
+    "TEXT",
+    "An option of the submission of the merge. It has the account, partition, queue and the like of --option.",
+)
+@option(
+    "--at-once",
+    "N",
+    "How many shards run at a time. Default: all; for Kubernetes 16.",
+    type=click.IntRange(1),
+)
+@several(
+    "--toleration tolerations",
+    "KEY[=VALUE][:EFFECT]",
+    "For Kubernetes: a taint that the shards' pods tolerate.",
+)
+@option(
+    "--shared-memory",
+    "SIZE",
+    "For Kubernetes: memory that processes of a pod may share. Default: 2Gi.",
+    default="",
+)
 @option("--into", "FILE", "Write the file, in place of printing it.")
 def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
     """Print job files that run an evaluation in shards and merge them: evalwright jobs slurm --shards 8 -- run TASK --model M --name NAME"""
     kubernetes = system == "kubernetes"
     if kubernetes and not given["image"]:
         raise ConfigurationError("Kubernetes needs an image that has evalwright in it: name it with --image.")
-    for name in () if kubernetes else ("image", "claim"):
+    for name in ("merge_options",) if kubernetes else ("image", "claim", "tolerations", "shared_memory"):
         if given[name]:
-            raise ConfigurationError(f"--{name} has no effect: it is for kubernetes. Leave it out.")
+            typed = name.removesuffix("s").replace("_", "-")
+            where = "slurm and pbs" if kubernetes else "kubernetes"
+            raise ConfigurationError(f"--{typed} has no effect: it is for {where}. Leave it out.")
     name, out, merge = _checked(command)
     made = Jobs(
         name,
@@ -44,6 +71,10 @@ def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
         given["options"],
         given["image"],
         given["claim"] or "evalwright",
+        given["merge_options"],
+        given["at_once"] or (PODS_AT_ONCE if kubernetes else 0),
+        given["tolerations"],
+        given["shared_memory"] or "2Gi",
     )
     text = job_file(system, made)
     if given["into"]:
@@ -65,7 +96,7 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
     given = run.make_context("evalwright run", list(command[1:])).params
     if not given["name"]:
         raise ConfigurationError("Give the evaluation a --name: its shards are merged by it.")
-    for key in ("shard", "until", "budget", "as_json"):
+    for key in ("shard", "until", "as_json"):
         if given[key]:
             raise ConfigurationError(
                 f"--{key.removeprefix('as_')} cannot be in a job's command: leave it out."

@@ -87,6 +87,7 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board
     from evalwright.reports.documents.board import board_document
+    from evalwright.runs.confirmed import confirm_all, kept_note, numbers_from
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
@@ -96,13 +97,13 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     refuse_baseline_judges(ranked, given["allow_baseline_judge"])
     if given["kept"]:
         ranked = kept_runs(ranked, Path(given["kept"]))
+    ranked = confirm_all(ranked)
     board = make_board(ranked, given["metric"], given["tasks_are"], ratings=given["ratings"])
-    for run in ranked:
-        run.verify()  # a board of tasks in different units reads no samples
     written, missing = publish(board, ranked, given)
     if given["kept"]:
         keep_runs(ranked, Path(given["kept"]))
-    print_result(given["as_json"], board.as_dict(), board_document(board, title=given["title"], costs=True))
-    for line in (*written, *missing):
+    data = board.as_dict() | ({"numbers_from": sources} if (sources := numbers_from(ranked)) else {})
+    print_result(given["as_json"], data, board_document(board, title=given["title"], costs=True))
+    for line in filter(None, (*written, *missing, kept_note(ranked))):
         say(line)
     return int(bool(missing))

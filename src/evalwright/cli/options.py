@@ -9,12 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.core.local_paths import check_local
 from evalwright.tasks.dialects import SCORINGS
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 Option = Callable[[Any], Any]
+
+
+class LocalPath(click.ParamType[str]):
+    """A file or folder of this machine; an address such as s3://bucket is refused before anything is done."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The path as it was typed. Raises ConfigurationError."""
+        check_local(value, param.opts[0] if isinstance(param, click.Option) else "The argument")
+        return str(value)
 
 
 class Finite(click.FloatRange):
@@ -30,6 +42,8 @@ class Finite(click.FloatRange):
 
 def option(names: str, metavar: str, help: str, **settings: Any) -> Option:
     """An option with a value. names: as on the command line and, where it is another, the parameter's, with a space between."""
+    if metavar in ("FILE", "DIR"):
+        settings.setdefault("type", LocalPath())
     return click.option(*names.split(), metavar=metavar or None, help=help, **settings)
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import say
+from evalwright.cli.options import AS_JSON, opened, option
+from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.tasks.files import read_file, write_file
 
@@ -57,6 +59,33 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
     return said, missing
 
 
+@click.command("scores")
+@click.argument("runs", nargs=-1, required=True)
+@option(
+    "--out", "DIR", "Where the folders of the published runs go. Default: published.", default="published"
+)
+@option("--runs runs_folder", "DIR", "Where runs given by name are. Default: runs.", default="runs")
+@AS_JSON
+def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
+    """Publish RUNS without their samples: run.json and scores by item, of which others can make boards and comparisons."""
+    from evalwright.runs.confirmed import confirm
+    from evalwright.runs.published_scores import publish_scores
+    from evalwright.runs.simulations import refuse_shards
+
+    published = opened(*runs)
+    refuse_shards(published)
+    files = []
+    for run in published:
+        confirm(run)  # what its samples do not give is not published
+        files += publish_scores(run, Path(out) / run.name)
+    if as_json:
+        print_json([str(file) for file in files])
+        return
+    for file in files:
+        echo(f"Written: {file}")
+    say("run.json is copied as it stands, with the tasks' definitions. Questions and answers are left out.")
+
+
 def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
     """The options without the files that need a library that is not installed, and a sentence for each of these."""
     from evalwright.reports.plot import check_plot
@@ -76,10 +105,10 @@ def _check_distinct(given: Mapping[str, Any]) -> None:
     """Raise UsageError where two options name one file."""
     seen: dict[Path, str] = {}
     named = [(f"--{name.replace('_', '-')}", given[name]) for name in _FILES if given[name]]
-    for option, file in [*named, *(("--plot", plot) for plot in given["plots"])]:
-        other = seen.setdefault(Path(file).resolve(), option)
-        if other != option:
-            raise click.UsageError(f"{other} and {option} both name '{file}'.")
+    for typed_option, file in [*named, *(("--plot", plot) for plot in given["plots"])]:
+        other = seen.setdefault(Path(file).resolve(), typed_option)
+        if other != typed_option:
+            raise click.UsageError(f"{other} and {typed_option} both name '{file}'.")
 
 
 def _pictures(board: Board, given: Mapping[str, Any]) -> dict[Path, bytes]:

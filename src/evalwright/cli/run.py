@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @option(
     "--shard",
     "I/N",
-    "Only part I of N of the samples, for N processes; auto/N in an array of jobs. `runs merge` makes the whole run.",
+    "Only part I of N of the samples, for N processes; auto in an array of jobs or several launched processes. `runs merge` makes the whole run.",
 )
 @option("--out", "DIR", "Where run folders are written. Default: runs.")
 @options.HOME
@@ -193,6 +193,11 @@ def _spent(runs: Any) -> str:
     ended = [part for part in parts if part["budget_reached"] and not part["settled"]]
     if not ended:
         return ""
+    if processes := (ended[0].get("budget") or {}).get("processes"):
+        return (
+            f"The budget of {ended[0]['budget_reached']} was spent by all {processes} shards together before everything was answered. "
+            "To go on, run the same commands with a higher --budget: what was spent counts again, and stored responses cost nothing."
+        )
     return (
         f"The budget of {ended[0]['budget_reached']} was spent before everything was answered. The same command continues "
         f"from here: stored responses cost nothing, and the budget is per command."

@@ -66,6 +66,7 @@ def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, *
     """Show one RUN: scores with intervals, missing and unsure answers, and cost; or an analysis of its answers."""
     from evalwright.reports.documents.run import run_document
     from evalwright.reports.documents.summary import run_summary
+    from evalwright.runs.confirmed import doubts
 
     if details and as_json:
         raise click.UsageError("--json has all of the run: leave out --details.")
@@ -73,6 +74,8 @@ def show(run: str, verify: bool, details: bool, analysis: bool, as_json: bool, *
     if verify:
         found.verify()
         _check_records(found)
+    for doubt in doubts(found):
+        say(doubt)
     if analysis:
         from evalwright.analysis.answers import analyse_run
         from evalwright.reports.documents.analysis import analysis_document

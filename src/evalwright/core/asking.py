@@ -33,3 +33,11 @@ def options_of(ask: Ask, role: str) -> frozenset[str]:
     tell = getattr(ask, "carries", None)
     found: frozenset[str] = tell(role) if tell is not None else frozenset()
     return found
+
+
+def refusal_of(ask: Ask, role: str, request: Request) -> str | None:
+    """Why the model that plays `role` does not take a request as it is, in a sentence; None where it does, or where the door does not
+    tell."""
+    tell = getattr(ask, "refuses", None)
+    found: str | None = tell(role, request) if tell is not None else None
+    return found

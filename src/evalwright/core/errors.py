@@ -72,6 +72,10 @@ class DatasetError(UsageError):
     party: Party = "dataset"
 
 
+class OutOfReach(DatasetError):
+    """Data of a hub that cannot be fetched now. One of several tasks fails alone with it, and the others are run."""
+
+
 class AbilityError(UsageError):
     """The model cannot do what the task asks."""
 
@@ -203,6 +207,13 @@ class EmptyReply(RequestError):
 
     kind = "empty reply"
     party: Party = "model"
+    retryable = True
+
+
+class WrongModel(RequestError):
+    """The reply names another model than the one that was asked."""
+
+    kind = "wrong model"
     retryable = True
 
 

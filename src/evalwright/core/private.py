@@ -10,10 +10,12 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
 from evalwright.core.errors import ConfigurationError, StoreError
+from evalwright.core.local_paths import check_local, why_not_local
 
 HOME = ".evalwright"
 
@@ -21,10 +23,12 @@ HOME = ".evalwright"
 def home_folder(given: str | Path | None = None) -> Path:
     """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the working folder.
 
-    Raises ConfigurationError where the last one is another user's: what lies in it would be taken for answers of models.
+    Raises ConfigurationError where it is an address such as s3://bucket, and where the last one is another user's: what lies in it would be
+    taken for answers of models.
     """
     named = given or os.environ.get("EVALWRIGHT_HOME")
     if named:
+        check_local(named, "--home" if given else "EVALWRIGHT_HOME")
         return Path(named)
     home = Path(HOME)
     if not _is_own(home):
@@ -35,8 +39,27 @@ def home_folder(given: str | Path | None = None) -> Path:
     return home
 
 
+def config_folder() -> Path:
+    """Where a person's own settings lie: $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright; never below the working folder."""
+    named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    base = named if named.is_absolute() else Path("~/.config").expanduser()
+    return base / "evalwright"
+
+
+def cache_folder() -> Path:
+    """$EVALWRIGHT_HOME, or a `.evalwright` that is there; else the user's cache folder, so that what only reads leaves no trace."""
+    with suppress(ConfigurationError):  # another user's is not used
+        home = home_folder()
+        if ("EVALWRIGHT_HOME" in os.environ and not home.exists()) or os.access(home, os.W_OK):
+            return home
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "evalwright"
+
+
 def private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for their owner alone. Raises OSError."""
+    if why := why_not_local(folder):
+        raise OSError(errno.EINVAL, why)
     if _is_shared():
         folder.mkdir(parents=True, exist_ok=True)
         return

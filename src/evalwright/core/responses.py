@@ -79,7 +79,8 @@ class Response:
     tokens: of the answer, with their log-probabilities, where those were asked for.
     latency: seconds from sending to the whole answer. cost: in US dollars where a price is known.
     model: the model id that the provider's reply names. rate_limits: for pacing only, not stored. replica: which of a pool
-    answered, a note that makes no difference.
+    answered, a note that makes no difference. stopped_at: the stop string at which the answer ended, "" where it ended by itself; None where
+    nothing says which, or the request had none.
     """
 
     text: str = ""
@@ -96,6 +97,7 @@ class Response:
     rate_limits: RateLimits | None = field(default=None, compare=False, repr=False)
     tokens: tuple[TokenLogProb, ...] = ()
     replica: str = field(default="", compare=False)
+    stopped_at: str | None = field(default=None, compare=False)
 
     @property
     def counted(self) -> bool:

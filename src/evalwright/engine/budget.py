@@ -6,7 +6,8 @@ alone no more is sent only while nothing else is under way, so a limit is passed
 estimate was too low.
 
 So that no sample is begun for nothing, one begins only if the mean of those that ended still fits. A sample that has begun may
-finish, judges included, as far as the limit allows. Answers from the store need no reservation.
+finish, judges included, as far as the limit allows. Answers from the store need no reservation, and are used after the limit
+is reached too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import asyncio
 import math
 from collections import deque
 from dataclasses import dataclass
+from typing import NoReturn
 
 from evalwright.core.errors import Failure, RequestFailed
 
@@ -69,6 +71,8 @@ class Budget:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self._allowed: dict[str, float] = limits.as_dict()
+        """What may be spent here and now."""
         self.spent = Amount()
         self.estimated = Amount()
         """The part of it that no reply said."""
@@ -98,12 +102,21 @@ class Budget:
             self._wanted = float(FIRST_SAMPLES * lanes)
         else:
             left = [
-                (limit - getattr(self.spent, name)) * self._reservations_ended / ended
-                for name, limit in self.limits.as_dict().items()
+                self._left(name) * self._reservations_ended / ended
+                for name in self._allowed
                 if (ended := getattr(self._ended, name)) > 0
             ]
             self._wanted = max(1.0, min(left, default=math.inf))
         return self._wanted
+
+    def _left(self, name: str) -> float:
+        """How much of a limit may still be spent."""
+        spent: float = getattr(self.spent, name)
+        return self._allowed[name] - spent
+
+    async def may_begin(self, estimate: Amount) -> str:
+        """The limit that forbids one more sample, whose first sending has this estimate; "" where none does."""
+        return self.missing()
 
     def reservation(self) -> Reservation:
         """For one sample; close it when the sample has its scores."""
@@ -122,7 +135,7 @@ class Budget:
         """The limit that one more sample would pass; "" where there is none."""
         if self.reached:
             return self.reached
-        for name, limit in self.limits.as_dict().items():
+        for name, limit in self._allowed.items():
             ended, spent = getattr(self._ended, name), getattr(self._open, name)
             unknown = 1.0 if name == "requests" else 0.0
             mean = ended / self._reservations_ended if self._reservations_ended else unknown
@@ -183,13 +196,19 @@ class Budget:
     def _room(self, estimate: Amount) -> bool:
         if not self._holding:
             return not self._full()
-        return all(
-            getattr(self.spent, name) + getattr(self._held, name) + getattr(estimate, name) <= limit * _NOISE
-            for name, limit in self.limits.as_dict().items()
-        )
+        return not self._lacking(estimate)
+
+    def _lacking(self, estimate: Amount) -> list[str]:
+        """The limits that have no room for this beside what is spent and reserved."""
+        return [
+            name
+            for name, limit in self._allowed.items()
+            if getattr(self.spent, name) + getattr(self._held, name) + getattr(estimate, name)
+            > limit * _NOISE
+        ]
 
     def _full(self) -> str:
-        limits = self.limits.as_dict().items()
+        limits = self._allowed.items()
         return next((name for name, limit in limits if getattr(self.spent, name) * _NOISE >= limit), "")
 
 
@@ -206,18 +225,25 @@ class Reservation:
 
     async def hold(self, estimate: Amount) -> None:
         """A request is about to be sent. Raises RequestFailed where the budget does not allow for it, or for another sample."""
-        missing = "" if self._made else self._budget.missing()
-        if not missing:
-            if not self._made:
-                self._made = True
-                self._budget.begun()
-            missing = await self._budget.hold(estimate)
-        if missing:
-            self._budget.reached = missing
-            self.refused = True
-            raise RequestFailed(
-                Failure(SPENT, "configuration", f"The budget of {missing} is spent.", True, attempts=0)
-            )
+        if not self._made:
+            if missing := await self._budget.may_begin(estimate):
+                self._refuse(missing)
+            self._made = True
+            self._budget.begun()
+        if missing := await self._budget.hold(estimate):
+            self._refuse(missing)
+
+    def refuse_if_spent(self) -> None:
+        """Before anything is done to send a request. Raises RequestFailed where this sample may not begin any more."""
+        if self._budget.reached and not self._made:
+            self._refuse(self._budget.reached)
+
+    def _refuse(self, limit: str) -> NoReturn:
+        self._budget.reached = limit
+        self.refused = True
+        raise RequestFailed(
+            Failure(SPENT, "configuration", f"The budget of {limit} is spent.", True, attempts=0)
+        )
 
     def settle(self, estimate: Amount, amount: Amount | None, *, estimated: bool = False) -> None:
         """As `Budget.settle`."""

@@ -6,12 +6,14 @@ import json
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from evalwright.core.errors import Failure, StoreError
 from evalwright.engine.claims import LEASE, OPEN, Owner, is_running
 from evalwright.engine.rows import Group, Row, checksum_of
+
+T = TypeVar("T")
 
 Found = tuple[bytes, str, bytes, bytes, int | None]
 """key, model, request, response, checksum."""
@@ -28,6 +30,9 @@ LEDGER = (
     "first",
     "last",
 )
+
+AMOUNTS = ("requests", "tokens", "dollars")
+"""What a budget limits, as columns of `allotments`."""
 
 _BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
     sendings = excluded.sendings, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
@@ -75,6 +80,10 @@ class Database(ABC):
     @abstractmethod
     def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
         """Carry out a statement for each of these, in one transaction; how many rows it changed."""
+
+    @abstractmethod
+    def exclusively(self, step: Callable[[], T]) -> T:
+        """Carry out a step of several statements durably and as one: no other process is in the middle of such a step meanwhile."""
 
     @abstractmethod
     def now(self) -> float:
@@ -183,6 +192,47 @@ class Database(ABC):
             self.rows("DELETE FROM responses WHERE key=? AND response=?", pair)
         for name in sorted(group.names):
             self.rows(_NAME, name)
+
+    # -- what several processes may spend together
+
+    def allot(
+        self, budget: str, command: str, wanted: Mapping[str, float], limits: Mapping[str, float]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Take a part of a budget for a command.
+
+        Args:
+            budget: its name.
+            command: who takes it.
+            wanted: how much, by what is limited (`AMOUNTS`).
+            limits: of the whole budget.
+
+        Returns:
+            What was taken, no more than what was left; and what all commands have taken by now.
+        """
+
+        def take() -> tuple[dict[str, float], dict[str, float]]:
+            sums = ", ".join(f"coalesce(sum({name}), 0)" for name in AMOUNTS)
+            (row,) = self.rows(f"SELECT {sums} FROM allotments WHERE budget=?", (budget,))
+            taken = {name: float(amount) for name, amount in zip(AMOUNTS, row, strict=True)}
+            granted = {
+                name: max(0.0, min(wanted[name], limit - taken[name])) for name, limit in limits.items()
+            }
+            self.rows(
+                "INSERT INTO allotments VALUES (?,?,?,?,?) ON CONFLICT (budget, command) DO UPDATE SET "
+                + ", ".join(f"{name} = allotments.{name} + excluded.{name}" for name in AMOUNTS),
+                (budget, command, *(granted.get(name, 0.0) for name in AMOUNTS)),
+            )
+            return granted, {name: taken[name] + granted.get(name, 0.0) for name in AMOUNTS}
+
+        return self.exclusively(take)
+
+    def settle_allotment(self, budget: str, command: str, spent: Mapping[str, float]) -> None:
+        """What a command has taken of a budget was what it spent: the rest is free again."""
+        changes = ", ".join(f"{name}=?" for name in AMOUNTS)
+        self.change(
+            f"UPDATE allotments SET {changes} WHERE budget=? AND command=?",
+            [(*(spent[name] for name in AMOUNTS), budget, command)],
+        )
 
     # -- what is kept
 

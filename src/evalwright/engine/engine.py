@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from evalwright.core.errors import (
     StoreError,
     closest,
 )
-from evalwright.core.outcomes import is_models_own
+from evalwright.core.outcomes import CONTENT_FILTER, is_models_own
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
@@ -36,7 +37,9 @@ from evalwright.engine.claims import process_of
 from evalwright.engine.counts import Counts as Counts
 from evalwright.engine.key import KeyMaker, canonical
 from evalwright.engine.ledger import Account
+from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.model_slots import ModelSlots
+from evalwright.engine.name_guard import name_rows
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.remote import RemoteSender, cancelled
 from evalwright.engine.rows import MINE, STORED, plain, row_of
@@ -68,6 +71,10 @@ class Lane:
         self.fingerprint = plain(model.fingerprint)
         self.key = KeyMaker(model.fingerprint).key
 
+    def is_foreign(self, stored: Response) -> bool:
+        """Whether a stored response was given by another model under this one's name."""
+        return self.remote is not None and self.remote.names.is_foreign(stored)
+
 
 class Engine:
     """Asks models through one store. Use as `async with Engine(store) as engine`.
@@ -87,11 +94,14 @@ class Engine:
     ) -> None:
         self._store = store
         self._again = resend_empty
+        self._sent_again: set[bytes] = set()
+        """Keys of stored replies that a filter had stopped, and that were asked for again: each once."""
         self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
         self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
         self._outbox: Outbox | None = None
+        self._turns: LoopTurns | None = None
         self._told: set[str] = set()
         self._damaged = False
         self._stopped: Failure | None = None
@@ -107,6 +117,12 @@ class Engine:
     def door(self, roles: Mapping[str, Model]) -> Door:
         """An `ask` for these roles, with counts of its own. Must be called where the event loop runs."""
         return Door(self, {role: self._lane(model) for role, model in roles.items()}, Counts())
+
+    def loop_turns(self) -> LoopTurns:
+        """What keeps the event loop free for all who use this engine. Must be called where the event loop runs."""
+        if self._turns is None:
+            self._turns = LoopTurns(asyncio.get_running_loop())
+        return self._turns
 
     def concurrency(self, model: Model) -> int:
         """How many samples to keep in flight so that this model never waits for work."""
@@ -201,17 +217,26 @@ class Engine:
             self._in_flight[key] = []
             try:
                 stored = await self._stored(key, counts)
+                is_replaced = stored is not None and self._is_replaced(lane, key, stored)
+                if is_replaced:
+                    stored = None
                 if stored is not None:
                     counts.stored += 1
                     response = stored
                 elif self._stopped is not None:
                     raise RequestFailed(self._stopped)
                 else:
-                    response = await self._obtain(lane, request, key, payload, counts, reservation)
+                    if reservation is not None:
+                        reservation.refuse_if_spent()
+                    response = await self._obtain(
+                        lane, request, key, payload, counts, reservation, replaces=is_replaced
+                    )
             except BaseException as error:
                 self._end(key, error)
                 raise
             self._end(key, (response, stored is not None))
+            if stored is not None:
+                await self.loop_turns().take()
             return response
         except RequestFailed as failed:
             failure = failed.failure
@@ -233,6 +258,15 @@ class Engine:
             counts.add_failure("cancelled")
             raise
 
+    def _is_replaced(self, lane: Lane, key: bytes, stored: Response) -> bool:
+        """Whether a request is sent although its response is stored: another model gave it, or a filter stopped it."""
+        if lane.is_foreign(stored):
+            return True
+        if self._again and stored.finish_reason == CONTENT_FILTER and key not in self._sent_again:
+            self._sent_again.add(key)
+            return True
+        return False
+
     async def _obtain(
         self,
         lane: Lane,
@@ -241,10 +275,13 @@ class Engine:
         payload: bytes,
         counts: Counts,
         reservation: Reservation | None,
+        *,
+        replaces: bool = False,
     ) -> Response:
+        """Send the request, or wait for who does. replaces: this response takes the place of the stored one."""
         outbox = self._outbox
         assert outbox is not None
-        claim = outbox.claim(key)
+        claim = _granted() if replaces else outbox.claim(key)
         elsewhere = False
         try:
             while (outcome := await claim) != MINE:
@@ -372,7 +409,7 @@ class Engine:
 class Door(Ask):
     """Sends requests to the models of some roles. `counts` are of exactly what went through this door."""
 
-    __slots__ = ("_engine", "_lanes", "_reservation", "counts")
+    __slots__ = ("_engine", "_lanes", "_names", "_reservation", "counts")
 
     def __init__(
         self,
@@ -380,13 +417,23 @@ class Door(Ask):
         lanes: Mapping[str, Lane],
         counts: Counts,
         reservation: Reservation | None = None,
+        names: dict[str, Counter[tuple[str, str]]] | None = None,
     ) -> None:
         self.counts = counts
+        self._names = {} if names is None else names
+        """By role: responses by replica and by the name that they give."""
         self._engine, self._lanes, self._reservation = engine, lanes, reservation
 
     async def __call__(self, role: str, request: Request) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
-        return await self._engine.ask(self._lane(role), request, self.counts, self._reservation)
+        lane = self._lane(role)
+        response = await self._engine.ask(lane, request, self.counts, self._reservation)
+        if lane.remote is not None:
+            names = self._names.get(role)
+            if names is None:
+                names = self._names[role] = Counter()
+            names[response.replica, response.model] += 1
+        return response
 
     def abilities(self, role: str) -> frozenset[Ability]:
         """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
@@ -395,6 +442,10 @@ class Door(Ask):
     def carries(self, role: str) -> frozenset[str]:
         """Which further options the requests to this model may use."""
         return self._lane(role).model.carries
+
+    def refuses(self, role: str, request: Request) -> str | None:
+        """Why this model does not take a request as it is, None where it does."""
+        return self._lane(role).model.refuses(request)
 
     def speed(self, role: str) -> Speed:
         """How fast the model that plays this role has answered, whoever sent the requests."""
@@ -407,9 +458,21 @@ class Door(Ask):
                 return lane.model.name, time.monotonic() - since
         return None
 
+    def reply_names(self) -> dict[str, list[dict[str, object]]]:
+        """For the record, by role: which names the responses of a remote model gave, and how many each."""
+        rows: dict[str, list[dict[str, object]]] = {}
+        for role, lane in self._lanes.items():
+            if lane.remote is None:
+                continue
+            guard = lane.remote.names
+            names = name_rows(self._names.get(role, {}), guard.refused, guard.rules)
+            if names:
+                rows[role] = names
+        return rows
+
     def paid_by(self, reservation: Reservation) -> Ask:
         """This door, with a reservation that pays for what is sent."""
-        return Door(self._engine, self._lanes, self.counts, reservation)
+        return Door(self._engine, self._lanes, self.counts, reservation, self._names)
 
     def _lane(self, role: str) -> Lane:
         lane = self._lanes.get(role)
@@ -421,6 +484,13 @@ class Door(Ask):
                 f"No model is given for the role '{role}'.{hint} Roles of this run: {known}."
             )
         return lane
+
+
+def _granted() -> asyncio.Future[str]:
+    """A claim that nobody else can have: a stored row is not claimed."""
+    claim: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    claim.set_result(MINE)
+    return claim
 
 
 class _Abandoned(Exception):

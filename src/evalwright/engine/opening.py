@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError, StoreError
+from evalwright.core.local_paths import scheme_of
 from evalwright.core.postgres import is_url, shown, store_url
 from evalwright.core.secrets import mask, without_login
 from evalwright.engine.database import Database
@@ -39,7 +40,7 @@ def open_database(place: str | Path, *, new: bool = False) -> Database:
         return open_server(place)
     path = Path(place) if Path(place).is_file() else Path(place) / FILE
     if not new and not path.is_file():
-        if "://" in str(place):
+        if scheme_of(place):
             raise ConfigurationError(
                 f"'{mask(without_login(str(place)))}' is not a folder, a store file or a postgresql:// address."
             )

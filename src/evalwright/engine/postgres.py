@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.25
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 
+_FIRST_TABLES = 3
+"""Versions of the tables in SQLite that a server's first version has together; each later one is a version there, too."""
+
 _TABLES = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
     """CREATE TABLE responses (
@@ -46,13 +49,16 @@ _TABLES = (
     "ALTER TABLE responses ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN response SET STORAGE EXTERNAL",
     *(
         in_postgres(table)
-        for version in schema.MIGRATIONS
+        for version in schema.MIGRATIONS[:_FIRST_TABLES]
         for table in version
         if table.startswith("CREATE TABLE") and " responses " not in table
     ),
     "CREATE TABLE version (schema INTEGER NOT NULL)",
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _TABLES,
+    *(tuple(map(in_postgres, version)) for version in schema.MIGRATIONS[_FIRST_TABLES:]),
+)
 """`MIGRATIONS[n]` takes a schema of version n to version n + 1."""
 _PUT = """INSERT INTO responses (key, model, request, response, created, checksum)
     SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bytea[], %b::bytea[], %b::float8[], %b::int8[])
@@ -130,6 +136,13 @@ class PostgresDatabase(Database):
                 return cursor.rowcount
 
         return self._link.again(step, transaction=True)
+
+    def exclusively(self, step: Callable[[], T]) -> T:
+        def locked(made: psycopg.Connection[Any]) -> T:
+            made.execute(b"SELECT pg_advisory_xact_lock(%d)" % LOCK)
+            return step()
+
+        return self._link.again(locked, transaction=True)
 
     def now(self) -> float:
         return float(self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0])
@@ -318,6 +331,10 @@ class PostgresStore(Store):
         self._reading.closing.set()
         self._reader.shutdown(cancel_futures=True)
         super().close()
+
+    async def look(self, name: str, *arguments: Any) -> Any:
+        look = super()._look
+        return await asyncio.get_running_loop().run_in_executor(self._reader, look, name, *arguments)
 
     def _look(self, name: str, *arguments: Any) -> Any:
         # One thread uses the connection.

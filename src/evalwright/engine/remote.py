@@ -20,12 +20,14 @@ from evalwright.core.errors import (
 )
 from evalwright.core.responses import Response
 from evalwright.engine.ledger import Account
+from evalwright.engine.name_guard import NameGuard
 from evalwright.engine.pacing import Permit
 from evalwright.engine.retry import Attempts, seconds_shown
 from evalwright.engine.sending import Endpoint, SendingQueue
 from evalwright.models.base import RemoteModel
 from evalwright.models.replicas import Replica
 from evalwright.models.replicated import ReplicaPool
+from evalwright.models.reply_names import NameRule
 from evalwright.models.timeouts import Timeouts
 
 CLIENT_GRACE_SECONDS = 0.25
@@ -54,8 +56,20 @@ class RemoteSender:
         self._timeouts = Timeouts(loop)
         self._stopped: Failure | None = None
         self._told_wait = _LONG_WAIT / 2
-        self._heeds_names = isinstance(model, ReplicaPool) and not model.differ
-        self._answers_as: dict[str, str] = {}
+        self.names = NameGuard(
+            model.name,
+            {endpoint.name: self._name_rule(endpoint) for endpoint in self.endpoints},
+            apart=isinstance(model, ReplicaPool) and model.differ,
+            say=on_event,
+        )
+
+    def _name_rule(self, endpoint: Endpoint) -> NameRule:
+        """The endpoint's own; replicas must agree whatever is known of their kind, but where they may differ."""
+        rule = endpoint.model.name_rule()
+        if not isinstance(self._model, ReplicaPool):
+            return rule
+        says_nothing = type(endpoint.model).name_rule is RemoteModel.name_rule
+        return replace(rule, check="first") if says_nothing or self._model.differ else rule
 
     async def send(self, account: Account) -> Response:
         """The answer, or RequestFailed once it is clear that there will be none. Every sending is in the account."""
@@ -125,11 +139,10 @@ class RemoteSender:
                 response = await endpoint.model.answer(account.request)
             if not isinstance(response, Response):
                 raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+            self.names.accept(endpoint.name, response)
             account.settle(response)
             if endpoint.answered(permit, response):
                 self._on_event(f"{self._model.name}: the replica {endpoint.name} answers again.")
-            if self._heeds_names and response.model and endpoint.name not in self._answers_as:
-                self._heed_name(endpoint, response.model)
             return replace(response, replica=endpoint.name) if self._is_pool else response
         except (RequestError, RequestFailed) as failed:
             error = cause = failed
@@ -159,17 +172,6 @@ class RemoteSender:
             raise error
         finally:
             del error, cause  # they know this frame: a cycle, which only the rare collector would find
-
-    def _heed_name(self, endpoint: Endpoint, name: str) -> None:
-        """Say it where replicas that should be one model answer under several names; that which was asked for counts as one."""
-        expected = endpoint.model.describe().get("model") == name
-        others = set(self._answers_as.values())
-        self._answers_as[endpoint.name] = "" if expected else name
-        if others and others != {self._answers_as[endpoint.name]}:
-            self._on_event(
-                f"{self._model.name}: the replica {endpoint.name} answers as {name[:80]!r}, unlike the others. If their answers may "
-                "differ, say replicas_differ=true, or leave it out."
-            )
 
     def _after(
         self, error: RequestError, attempts: Attempts, endpoint: Endpoint, tried: dict[Endpoint, RequestError]

@@ -3,7 +3,7 @@
 | error | sent again |
 |---|---|
 | rate limited, server error, connection failed, timed out | up to `max_attempts` sendings in all, within the deadline |
-| bad reply | two more times: a model that keeps answering nonsense will go on doing so |
+| bad reply, wrong model | two more times: a model that keeps answering nonsense will go on doing so |
 | empty reply | once more; then it is what the model said |
 | authentication failed, rejected, prompt too long, still writing, anything else | never |
 
@@ -24,6 +24,7 @@ from evalwright.core.errors import (
     Failure,
     RequestError,
     TimedOut,
+    WrongModel,
 )
 from evalwright.models.base import Pacing
 
@@ -65,7 +66,7 @@ class Attempts:
     def after(self, error: RequestError, now: float) -> float | Failure:
         """What follows from an error of the latest sending: seconds to wait before the next, or the final failure."""
         self.last = error
-        if isinstance(error, BadReply | EmptyReply):
+        if isinstance(error, BadReply | EmptyReply | WrongModel):
             self.bad_replies += 1
         if isinstance(error, EmptyReply):
             self.empty_replies += 1
@@ -109,12 +110,13 @@ class Breaker:
     """What the failures in a row of one endpoint mean: that nothing more is sent, or that others of its pool take its requests.
 
     It opens for an endpoint that has never once answered and never will: after `REFUSED` failures for the key's sake, `UNREACHED`
-    in which nothing listened, or `SILENT` in which a server took the request and said nothing. One that has answered once is never
+    in which nothing listened, `SILENT` in which a server took the request and said nothing, or `FOREIGN` replies of another model. One that has answered once is never
     cut off; it can be ill: `SURE` failures say so that let no request in, `SICK` others. Each is a number of failures, and the
     seconds over which they must have come.
     """
 
     REFUSED, UNREACHED, SILENT = (10, 0.0), (2, 10.0), (50, 10.0)
+    FOREIGN = (3, 0.0)
     SURE, SICK = (3, 0.0), (10, 5.0)
 
     def __init__(self, name: str) -> None:
@@ -143,14 +145,16 @@ class Breaker:
             "refused": (isinstance(error, AuthenticationFailed), self.REFUSED),
             "unreached": (is_unreached(error), self.UNREACHED),
             "silent": (isinstance(error, ConnectionFailed | TimedOut), self.SILENT),
+            "foreign": (isinstance(error, WrongModel), self.FOREIGN),
         }
         opened = [name for name, (goes_on, limit) in rows.items() if self._row(name, goes_on, limit, now)]
         if not opened:
             return False
+        as_itself = " as itself" if "foreign" in opened else ""
         hint = " Start the server, or correct its address." if "unreached" in opened else ""
         self.failure = replace(
             error.as_failure(attempts=0),
-            message=f"Given up, because {self._name} never answered and {self._rows[opened[0]][0]} requests to it failed in a row: "
+            message=f"Given up, because {self._name} never answered{as_itself} and {self._rows[opened[0]][0]} requests to it failed in a row: "
             f"{error}{hint}",
         )
         return True
@@ -178,5 +182,5 @@ def is_unreached(error: RequestError) -> bool:
 
 
 def lets_nothing_in(error: RequestError) -> bool:
-    """Whether no connection is made, the key is refused or the model is not there."""
-    return isinstance(error, AuthenticationFailed | ConnectionFailed) or error.status == 404
+    """Whether no connection is made, the key is refused, or the model is not there (another one may be)."""
+    return isinstance(error, AuthenticationFailed | ConnectionFailed | WrongModel) or error.status == 404

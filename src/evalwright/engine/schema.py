@@ -58,6 +58,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # What the fingerprints in `responses` were called.
         "CREATE TABLE models (model TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID",
     ),
+    (
+        # What each command has taken of a budget that several processes share.
+        """CREATE TABLE allotments (
+            budget TEXT NOT NULL,
+            command TEXT NOT NULL,
+            requests REAL NOT NULL,
+            tokens REAL NOT NULL,
+            dollars REAL NOT NULL,
+            PRIMARY KEY (budget, command)
+        ) WITHOUT ROWID""",
+    ),
 )
 """`MIGRATIONS[n]` takes a file of version n to version n + 1."""
 

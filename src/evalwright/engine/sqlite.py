@@ -9,7 +9,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Self, TypeVar
@@ -97,6 +97,16 @@ class SqliteDatabase(Database):
             self.rollback()
             raise
         return changed
+
+    def exclusively(self, step: Callable[[], T]) -> T:
+        self._begin(durable=True)
+        try:
+            outcome = step()
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
+        return outcome
 
     def now(self) -> float:
         return time.time()

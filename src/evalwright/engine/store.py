@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -60,6 +60,23 @@ class Store(ABC):
     @abstractmethod
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         """The stored answer to each, or None. A row that cannot be read counts as absent and is removed."""
+
+    async def allot(
+        self, budget: str, wanted: Mapping[str, float], limits: Mapping[str, float]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """As `Database.allot`, to this opening of the store."""
+        allotment: tuple[dict[str, float], dict[str, float]] = await self.look(
+            "allot", budget, self.command, wanted, limits
+        )
+        return allotment
+
+    async def settle_allotment(self, budget: str, spent: Mapping[str, float]) -> None:
+        """What was allotted to this opening of the store and not spent is free for others."""
+        await self.look("settle_allotment", budget, self.command, spent)
+
+    async def look(self, name: str, *arguments: Any) -> Any:
+        """What a method of the database finds, without holding up the event loop where that would take long."""
+        return self._look(name, *arguments)
 
     async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
         """The failure that is remembered of a request to which every reply was empty, or None.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.engine.budget import Budget, Limits
+from evalwright.engine.shared_budget import SharedBudget
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
@@ -84,9 +87,14 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
 
 
 def make_budget(
-    configuration: Configuration, models: Sequence[tuple[ModelSpec, Model]], roles: Mapping[str, Model]
+    configuration: Configuration,
+    models: Sequence[tuple[ModelSpec, Model]],
+    roles: Mapping[str, Model],
+    shards: Sequence[Mapping[str, Any]] = (),
 ) -> Budget | None:
     """The budget of an evaluation, None without one. A price given for a model is also what its answers cost in the record.
+
+    shards: which part of its run each model's is (`Plan.shard`), where the budget is for all parts together.
 
     Raises ConfigurationError where it is in money and a model that costs something has no price, and UnknownName where a
     price names no model.
@@ -133,6 +141,10 @@ def make_budget(
                 f"--price 'IN/OUT', US dollars per million tokens read and written, or in a file of providers (docs/providers.md), "
                 f"or limit tokens or requests."
             )
+    if shards:
+        whole = sorted(str(shard["identity"]) for shard in shards)
+        name = hashlib.sha256("\n".join([str(shards[0]["name"]), *whole]).encode()).hexdigest()
+        return SharedBudget(limits, name, int(shards[0]["of"]))
     return Budget(limits)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, UnknownName, known_names
+from evalwright.core.local_paths import check_local
 from evalwright.core.secrets import masked_arguments
 from evalwright.tasks.yaml_files import kind_of
 
@@ -56,12 +57,14 @@ class ModelSpec:
     """A model by name, with the arguments of its backend and the label that boards show.
 
     common: names of the arguments that it has from all models of a file; it may refuse those (`common_arguments`).
+    occurrence: which of several objects of that name it is, in an evaluation that was given objects; no part of a file.
     """
 
     model: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
     common: tuple[str, ...] = field(default=(), compare=False)
+    occurrence: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is secret is left out of it."""
@@ -91,12 +94,14 @@ class Configuration:
     batch: ask the models under test through their providers' batch interfaces.
     tree: how the tasks' scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
     unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer": "judge-correct"}).
-    shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs (`evaluation.sharding`).
+    shard: which part of the samples, "2/8" for the second of eight; "auto/8" in an array of jobs, "auto" in processes launched together (`evaluation.sharding`).
     store_images: whether pictures of the prompts' images are kept beside the record, for whoever looks at the run.
     plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     accept_failures: how many samples of each task may stay without an answer or score, "2%" or "3"; give_up: ids of samples,
     and files of ids, that may besides (`runs.accepted_failures`).
     no_judge: leave out roles, and the scorers that ask a model.
+
+    Raises ConfigurationError for an address such as s3://bucket in place of a folder.
     """
 
     tasks: tuple[str, ...] = ()
@@ -128,6 +133,10 @@ class Configuration:
     accept_failures: str = ""
     give_up: tuple[str, ...] = ()
     no_judge: bool = False
+
+    def __post_init__(self) -> None:
+        for setting in ("out", "home"):
+            check_local(PurePath(getattr(self, setting) or ""), f"'{setting}' (--{setting})")
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""

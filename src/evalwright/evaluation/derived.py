@@ -12,6 +12,7 @@ from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records, groups_of
 from evalwright.runs.reader import Run, as_recorded, open_run
 from evalwright.runs.simulations import refuse_shards
@@ -29,6 +30,7 @@ class Derived:
     def __init__(self, old: Run | str | Path, name: str, out: str | Path | None, made_from: str) -> None:
         self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
         refuse_shards([self.old])
+        self.old.require_samples()
         self.old.verify()
         with as_recorded(self.old):
             groups_of(self.old.data["tasks"], self.old.data["configuration"])
@@ -80,4 +82,6 @@ class Derived:
                 **({"groups": noted_groups(groups, stopping)} if groups else {}),
             }
         )
-        return open_run(self.folder)
+        run = open_run(self.folder)
+        remember_numbers(run)
+        return run

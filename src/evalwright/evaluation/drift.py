@@ -26,6 +26,7 @@ from evalwright.core.errors import (
     ConfigurationError,
     ConnectionFailed,
     RequestFailed,
+    WrongModel,
 )
 from evalwright.core.plain import Plain
 from evalwright.core.responses import Response
@@ -188,7 +189,7 @@ def measure_drift(
     return Drift(*names, margin, tuple(measured), tuple(left_out), verdict, mixed, sentence)
 
 
-_NOBODY_ANSWERS = {ConnectionFailed.kind, AuthenticationFailed.kind}
+_NOBODY_ANSWERS = {ConnectionFailed.kind, AuthenticationFailed.kind, WrongModel.kind}
 """Where every request fails so, nothing is measured, and the other model is not asked either."""
 
 Chosen = list[tuple[Task, int]]

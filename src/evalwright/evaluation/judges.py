@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evalwright.core.asking import Ask, abilities_of, options_of
+from evalwright.core.asking import Ask, abilities_of, options_of, refusal_of
 from evalwright.core.errors import Party, RequestFailed
 from evalwright.core.outcomes import ANSWERED, EMPTY, failure_of, outcome_of
 from evalwright.core.requests import Ability, Request
@@ -31,6 +31,10 @@ class Judges(Ask):
     def carries(self, role: str) -> frozenset[str]:
         """As the door's."""
         return options_of(self._ask, role)
+
+    def refuses(self, role: str, request: Request) -> str | None:
+        """As the door's."""
+        return refusal_of(self._ask, role, request)
 
     async def __call__(self, role: str, request: Request) -> Response:
         place, payload = len(self.exchanges), request.payload()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
@@ -23,7 +23,10 @@ from evalwright.tasks.yaml_files import kind_of
 
 TaskLike = str | Path | Task
 ModelLike = str | ModelSpec | Model | Callable[..., Any]
-Named = TypeVar("Named", Task, Model)
+
+
+UNDER_TEST = 0
+"""The occurrence of a model under test; those that only play a role count from 1."""
 
 
 def are_models(value: Any) -> bool:
@@ -46,36 +49,65 @@ class Objects:
 
     def __init__(self) -> None:
         self.tasks: dict[str, Task] = {}
-        self.models: dict[str, Model] = {}
+        self.models: dict[tuple[str, int], Model] = {}
+        """By name, and which of several of that name."""
 
     def task(self, task: TaskLike) -> str:
         """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
         if isinstance(task, Task):
-            return _only_one(self.tasks, task, "tasks")
+            if self.tasks.setdefault(task.name, task) is not task:
+                raise _taken("tasks", task.name)
+            return task.name
         if not isinstance(task, str | Path):
             raise ConfigurationError(f"A task is a name, a file or a Task, not {kind_of(task)}.")
         return str(task)
 
-    def model(self, model: ModelLike) -> ModelSpec:
-        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+    def model(self, model: ModelLike, *, role: bool = False) -> ModelSpec:
+        """What a Configuration calls it.
+
+        Args:
+            model: the model, however it is given.
+            role: whether it plays a role beside the models under test, such as the judge. Then it may have the name of
+                another one, at another address: runs and boards are named after the models under test alone.
+
+        Raises:
+            ConfigurationError: it is no model, or another model under test has that name.
+        """
         if isinstance(model, ModelSpec):
             return model
         if isinstance(model, FunctionModel) or (callable(model) and not isinstance(model, Model)):
             model = self._function(model)
         if isinstance(model, Model):
-            return ModelSpec(_only_one(self.models, model, "models"))
+            return self._spec_of(model, role)
         if not isinstance(model, str):
             raise ConfigurationError(
                 f"A model is a name, a ModelSpec, a Model or a function, not {kind_of(model)}."
             )
         return ModelSpec(model)
 
+    def _spec_of(self, model: Model, role: bool) -> ModelSpec:
+        """The object by its name. Equal ones are one, so that its weights are loaded and its server is paced once."""
+        namesakes = self._named(model.name)
+        for occurrence, namesake in namesakes.items():
+            equal = model.is_known and namesake.fingerprint == model.fingerprint
+            if (equal or namesake is model) and (role or occurrence == UNDER_TEST):
+                return ModelSpec(model.name, occurrence=occurrence)
+        if not role and UNDER_TEST in namesakes:
+            raise _taken("models", model.name)
+        number = max(namesakes, default=UNDER_TEST) + 1 if role else UNDER_TEST
+        self.models[model.name, number] = model
+        return ModelSpec(model.name, occurrence=number)
+
+    def _named(self, name: str) -> dict[int, Model]:
+        return {number: model for (known, number), model in self.models.items() if known == name}
+
     def _function(self, function: Callable[..., Any]) -> FunctionModel:
         """The function as a model of this evaluation alone; the same one where it was named before, as in a role."""
         made = function.fresh() if isinstance(function, FunctionModel) else function_model(function)
-        known = self.models.get(made.name)
-        same = isinstance(known, FunctionModel) and known.function is made.function
-        return known if same and isinstance(known, FunctionModel) else made
+        for known in self._named(made.name).values():
+            if isinstance(known, FunctionModel) and known.function is made.function:
+                return known
+        return made
 
     def configuration(self, tasks: Any, models: Any, settings: Mapping[str, Any]) -> Configuration:
         """The evaluation of a call in Python. Raises UsageError for what cannot be part of one."""
@@ -83,10 +115,11 @@ class Objects:
         roles = rest.pop("roles", None) or {}
         if not isinstance(roles, Mapping):
             raise ConfigurationError(f"'roles' must be a mapping of roles to models, not {kind_of(roles)}.")
+        models_under_test = tuple(self.several(models))
         return Configuration(
-            roles={str(role): self.model(model) for role, model in roles.items()},
+            roles={str(role): self.model(model, role=True) for role, model in roles.items()},
             tasks=tuple(self.task(task) for task in as_list(tasks)),
-            models=tuple(self.several(models)),
+            models=models_under_test,
             **settings_of(rest),
         )
 
@@ -115,7 +148,7 @@ class Objects:
 
         role: whether it plays one beside the model under test.
         """
-        given = self.models.get(spec.model)
+        given = self.models.get((spec.model, spec.occurrence))
         made = given or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
         if self.cluster is None:
             return made
@@ -146,9 +179,5 @@ class Objects:
         return replace(task, scorers=tuple(scorers))
 
 
-def _only_one(known: dict[str, Named], one: Named, kind: str) -> str:
-    if known.setdefault(one.name, one) is not one:
-        raise ConfigurationError(
-            f"Two different {kind} are named '{one.name}': give one of them another name."
-        )
-    return one.name
+def _taken(kind: str, name: str) -> ConfigurationError:
+    return ConfigurationError(f"Two different {kind} are named '{name}': give one of them another name.")

@@ -32,7 +32,7 @@ _SAFE = frozenset({
     "temperature",
     "timeout", "top_p",
     # of remote models
-    "bos", "cleaning", "context_length", "echo", "language", "leave_out", "max_tokens_field", "min_p", "stream", "thinking", "top_k",
+    "bos", "cleaning", "context_length", "echo", "language", "leave_out", "max_tokens_field", "min_p", "reasoning_effort", "stream", "thinking", "top_k",
     # of local models
     "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype", "enable_thinking", "fit", "label",
     "latency", "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",

@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.core.errors import (
     AbilityError,
     ConfigurationError,
+    OutOfReach,
     RunError,
     ScoringError,
     TaskError,
@@ -22,6 +23,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
 from evalwright.core.tasks import Scorer, Task
+from evalwright.core.text import printable
 from evalwright.evaluation.common_arguments import without_refused
 from evalwright.evaluation.configuration import Configuration, ModelSpec, check_limit
 from evalwright.evaluation.effects import check_effects
@@ -35,6 +37,7 @@ from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import read_given_up, read_limit
 from evalwright.runs.grouping import check_tree
+from evalwright.runs.impossible import has_control
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, check_run_name, read_plan, slug
 from evalwright.scorers.registry import JUDGE
@@ -46,6 +49,7 @@ from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
 from evalwright.tasks.scoring import decided_by, with_votes, without_judges
+from evalwright.tasks.unreachable import Unreachable
 
 
 @dataclass(slots=True)
@@ -197,7 +201,12 @@ def _make_plan(
         orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules or configuration.shard))
     if isinstance(model, OracleModel):
         # After all checks: the tasks are asked as they are, and only who answers is another.
-        tasks = [replace(task, strategy=Simulated(task, model.share, model.seed)) for task in tasks]
+        tasks = [
+            task
+            if isinstance(task.strategy, Unreachable)
+            else replace(task, strategy=Simulated(task, model.share, model.seed))
+            for task in tasks
+        ]
     plan = Plan(
         id="",
         folder=Path(),
@@ -294,6 +303,7 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 num_fewshot=configuration.num_fewshot,
                 limit=None if configuration.where else configuration.limit,
                 used=used,
+                n_names=max(len(configuration.tasks), len(several)),
             )
             # A pattern fits groups and their members, and two tags the same task; each task is evaluated once.
             there = {task.name: task for task in tasks}
@@ -302,6 +312,7 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
                 for task in loaded
                 if not ((before := there.get(task.name)) and (several != [name] or _same(task, before)))
             )
+    _check_some_have_data(tasks)
     check_used(configuration.dialect, tasks, used)
     if configuration.unsure:
         tasks = [
@@ -312,7 +323,27 @@ def load_all(configuration: Configuration, chat: bool, objects: Objects) -> list
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is named twice.")
+    _check_names(tasks)
     return [with_votes(task) for task in tasks]
+
+
+def _check_some_have_data(tasks: Sequence[Task]) -> None:
+    """Raise OutOfReach where the data of no task can be fetched: a task fails alone only beside others."""
+    reasons = [str(task.metadata["no data"]) for task in tasks if "no data" in task.metadata]
+    if reasons and len(reasons) == len(tasks):
+        more = f" So it is with all {len(reasons):,} tasks." if len(reasons) > 1 else ""
+        raise OutOfReach(f"{reasons[0]}{more}")
+
+
+def _check_names(tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a name that no record may have, before a request is sent for it."""
+    for task in tasks:
+        labels = [metric.label for metric in task.metrics]
+        for name in (task.name, *labels, *(scorer.name for scorer in task.scorers)):
+            if has_control(name):
+                raise ConfigurationError(
+                    f"'{printable(name)}', a name in the task '{printable(task.name)}', has control characters in it: give it another."
+                )
 
 
 def _same(task: Task, other: Task) -> bool:

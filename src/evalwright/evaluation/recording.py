@@ -22,6 +22,7 @@ from evalwright.evaluation.schedule import Schedule
 from evalwright.models.replicas import said
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, rules_record
 from evalwright.runs.callbacks import Callbacks
+from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.environment import environment
 from evalwright.runs.grouping import group_records
 from evalwright.runs.hardware import HardwareWatch
@@ -168,6 +169,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label},
         "roles": {role: model.describe() for role, model in plan.roles.items()},
+        **({"reply_names": names} if (names := session.door.reply_names()) else {}),
         "configuration": plan.configuration,
         "environment": environment(),
         "hardware": session.hardware.record(
@@ -190,6 +192,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         drop_plan(plan.folder)
     run = open_run(plan.folder)
     keep_scores(run, tables)
+    remember_numbers(run)
     return run
 
 

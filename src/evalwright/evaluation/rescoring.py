@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
+from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.opening import open_store
 from evalwright.evaluation.configuration import OLD_NAMES, ModelSpec
 from evalwright.evaluation.derived import Derived
@@ -73,7 +73,9 @@ def score_run(
         bound = _without_absent_judges(bound, keeping, roles or {})
     check_sandbox(sandbox, [scorer for rules in bound.values() for scorer in rules.scorers])
     objects = Objects()
-    specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
+    specs = _specs(
+        old, bound, {role: objects.model(model, role=True) for role, model in (roles or {}).items()}
+    )
     models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
     for model in models.values():
         model.check()
@@ -246,7 +248,8 @@ async def _score(
         writer.keep_images_of(old)
         async with Engine(store) as engine:
             door = engine.door(models)
-            await interruptible(_score_all(old, bound, keeping, tallies, writer, door), engine)
+            turns = engine.loop_turns()
+            await interruptible(_score_all(old, bound, keeping, tallies, writer, door, turns), engine)
             tasks = []
             for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
                 own, tally = bound[task["name"]], tallies[task["name"]]
@@ -264,7 +267,13 @@ async def _score(
                 configuration=_configuration(old, specs),
                 environment=environment(),
                 usage={**door.counts.as_dict(), "answers": old.data["usage"].get("answers", {})},
+                **({"reply_names": names} if (names := _reply_names(old, door)) else {}),
             )
+
+
+def _reply_names(old: Run, door: Door) -> dict[str, Any]:
+    """By role, the names that replies gave: of the roles that were asked now, in this run; of the rest, as recorded."""
+    return {**old.data.get("reply_names", {}), **door.reply_names()}
 
 
 def _relabelled(task: Mapping[str, Any], scoring: str) -> Mapping[str, Any]:
@@ -287,6 +296,7 @@ async def _score_all(
     tallies: Mapping[str, TaskTally],
     writer: RunWriter,
     door: Door,
+    turns: LoopTurns,
 ) -> None:
     records = enumerate(old.samples())
     as_empty = {
@@ -298,6 +308,7 @@ async def _score_all(
 
     async def worker() -> None:
         for position, record in records:
+            await turns.take()  # scorers that send no request never wait
             unscored = record.task in without_score
             rules = bound[record.task]
             if verdicts := _recorded_verdicts(record, keeping.get(record.task, {})):
@@ -307,9 +318,6 @@ async def _score_all(
             scored = await _score_record(record, rules, as_empty[record.task], door, unscored)
             writer.add(position, scored)
             tallies[record.task].add(scored)
-            # Scorers that send no request never wait, and an interruption must still get through.
-            if position % 64 == 0:
-                await asyncio.sleep(0)
 
     await at_the_same_time(worker() for _ in range(AT_ONCE))
 

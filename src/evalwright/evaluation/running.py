@@ -28,10 +28,11 @@ from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
+from evalwright.engine.shared_budget import SharedBudget
 from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration, as_list
 from evalwright.evaluation.effects import check_sandbox
-from evalwright.evaluation.interruption import at_once, cancellable
+from evalwright.evaluation.interruption import EndedByCancel, at_once, cancellable, ended_by_cancel
 from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
 from evalwright.evaluation.planning import Plan, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
@@ -50,6 +51,9 @@ LAST_ANSWERS = 60.0
 """Seconds in which responses may arrive where a run ends because nothing can be written."""
 GRACE = 4.0
 """Seconds in which requests that were sent before an interruption may be answered."""
+
+MANY_SAMPLES = 100_000
+"""From so many on it is said that a record is being written, which takes seconds."""
 
 REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
@@ -120,7 +124,9 @@ async def evaluate_configuration(
             for plan in plans:
                 plan.tasks = [objects.placed(task) for task in plan.tasks]
         models = [(plan.spec, plan.model) for plan in plans]
-        budget = make_budget(configuration, models, plans[0].roles)
+        budget = make_budget(
+            configuration, models, plans[0].roles, [plan.shard for plan in plans if plan.shard]
+        )
         say = progress.say if progress else None
         if say and plans[0].left_out:
             say(plans[0].left_out)
@@ -137,9 +143,19 @@ async def evaluate_configuration(
                 resend_empty=configuration.resend_empty,
                 on_event=say,
             ) as engine:
-                return await interruptible(
-                    _run_all(plans, engine, progress, budget, callbacks or Callbacks()), engine, grace, say
-                )
+                if isinstance(budget, SharedBudget):
+                    budget.open(store)
+                try:
+                    return await interruptible(
+                        _run_all(plans, engine, progress, budget, callbacks or Callbacks()),
+                        engine,
+                        grace,
+                        say,
+                    )
+                finally:
+                    if isinstance(budget, SharedBudget):
+                        with suppress(StoreError):  # what was set aside then counts as spent
+                            await budget.close()
 
 
 async def interruptible(
@@ -224,7 +240,7 @@ async def _run_all(
                 await told.started(plan)
                 with session.meter:
                     await _ask_all(session, engine, plan.units())
-                run = finish_run(session)
+                run = await _finish(session)
             await told.finished(run)
             return run
 
@@ -247,7 +263,10 @@ async def _run_in_step(
     budget: Budget | None,
     told: Callbacks,
 ) -> dict[int, Run]:
-    """Some of the models together, a stretch at a time, until their rules are decided or the budget is spent."""
+    """Some of the models together, a stretch at a time, until their rules are decided.
+
+    Where the budget is spent before, what is left is looked up in the store alone.
+    """
     schedule = Schedule(plans, members)
     with ExitStack() as stack:
         sessions = {
@@ -263,10 +282,8 @@ async def _run_in_step(
                 schedule.look()
                 for number, session in sessions.items():
                     session.meter.state = schedule.state(number)
-                if budget is not None and budget.reached:
-                    break
         runs = {
-            number: finish_run(session, stopping_record(schedule, number, session, budget))
+            number: await _finish(session, stopping_record(schedule, number, session, budget))
             for number, session in sessions.items()
         }
     for run in runs.values():
@@ -293,6 +310,20 @@ async def _ask_round(
     numbers = sorted(work, reverse=backwards)
     local = [_is_local(sessions[number].plan) for number in numbers]
     await _in_turns([partial(ask, number) for number in numbers], local)
+
+
+async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
+    """As `finish_run`. Metrics and record of a million samples take a minute, which an interruption does not wait for."""
+    if session.meter.done >= MANY_SAMPLES and session.meter.reporter is not None:
+        session.meter.reporter.say(
+            f"Computing the metrics and writing the record of {session.meter.done:,} answers."
+        )
+    try:
+        with ended_by_cancel():
+            return finish_run(session, stopping)
+    except EndedByCancel:
+        await asyncio.Event().wait()
+        raise  # never: this is cancelled
 
 
 def _is_local(plan: Plan) -> bool:
@@ -330,10 +361,10 @@ async def _ask_all(
 ) -> None:
     """Ask and score these units and record them. also: told of each record, with its task's number.
 
-    With a budget that is spent it ends early; what was begun is finished.
+    Once the budget is spent, only units whose responses are all stored are recorded; what was begun is finished.
     """
-    loop = asyncio.get_running_loop()
-    spent = ending = False
+    turns = engine.loop_turns()
+    ending = False
 
     async def worker(first: tuple[int, int, int, int]) -> None:
         nonlocal ending
@@ -348,15 +379,11 @@ async def _ask_all(
             raise
 
     async def units_from(first: tuple[int, int, int, int]) -> None:
-        nonlocal spent
-        breathed = loop.time()
         for position, number, index, draw in chain((first,), units):
-            if spent:
-                return
+            await turns.take()
             record = await _paid_sample(session, number, index, draw, budget)
             if record is None:
-                spent = True
-                return
+                continue
             if _was_stopped(record):
                 # What is in flight elsewhere may still arrive, so nothing here ends the run: it will be cancelled.
                 await asyncio.Event().wait()
@@ -364,10 +391,6 @@ async def _ask_all(
             if also is not None:
                 also(number, record)
             await session.writer.has_room()
-            if loop.time() - breathed > 0.05:
-                # Answers from the store arrive without waiting; the loop must still serve timers and signals.
-                await asyncio.sleep(0)
-                breathed = loop.time()
 
     width = engine.concurrency(session.plan.model)
     await at_the_same_time(worker(first) for first in islice(units, width))

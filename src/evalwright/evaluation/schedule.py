@@ -236,13 +236,14 @@ class Schedule:
     def rounds(self, budget: Budget | None = None) -> Iterator[dict[int, list[SampleSlice]]]:
         """What to ask next of each model, until nothing is open: first what rules look at, then the rest.
 
-        What a budget cannot pay for in full is shared evenly, so that it ends with all at the same place.
+        What a budget cannot pay for in full is shared evenly, so that it ends with all at the same place. Once it is spent, what is
+        left follows all the same: stored responses cost nothing.
         """
         for analysed in (True, False):
             while work := {
                 model: parts for model in self.members if (parts := self._next(model, analysed, budget))
             }:
-                if budget is not None:
+                if budget is not None and not budget.reached:
                     work = self._affordable(work, budget)
                 for model, parts in work.items():
                     for part in parts:
@@ -257,7 +258,8 @@ class Schedule:
                 continue
             if analysed and not self._is_open(model, task):
                 continue
-            places = self._places[task] if analysed or budget is not None else [order.n_units]
+            in_steps = analysed or (budget is not None and not budget.reached)
+            places = self._places[task] if in_steps else [order.n_units]
             out.append(SampleSlice(task, start, places[bisect_right(places, start)]))
         return out
 

@@ -15,11 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.postgres import store_url
+from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.processes import launched_process
 from evalwright.evaluation.rules import UnitOrder
 from evalwright.models.base import Model
 from evalwright.tasks.dialects import dialect_of
+
+OWN_STORE = re.compile(r"shard-[0-9]+-of-[0-9]+")
+"""The name of a home that job files give to one shard alone."""
 
 ARRAYS = (("SLURM_ARRAY_TASK_ID", 0), ("PBS_ARRAY_INDEX", 0), ("JOB_COMPLETION_INDEX", 1))
 """Where job systems tell a process its place, and what makes it count from 1. Arrays of Slurm and PBS are asked for as 1-N."""
@@ -37,23 +43,16 @@ class Shard:
 
 
 def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard | None:
-    """`2/8`; `auto/8` for the place that a Slurm or PBS array or an indexed Kubernetes job tells, `auto` where Slurm says how many, too.
+    """`2/8`, or `auto`: the place in an array of Slurm or PBS or an indexed Kubernetes job, or among processes launched together.
 
-    None for "". Raises ConfigurationError.
+    How many shards there are follows from the launcher or from Slurm, or is named: `auto/8`. None for "". Raises ConfigurationError.
     """
     if not text:
         return None
     number, slash, of = text.partition("/")
     if number == "auto":
-        found = next(((name, more) for name, more in ARRAYS if environment.get(name)), None)
-        if found is None:
-            raise ConfigurationError(
-                f"--shard {text} reads the number of the shard from the job system, and none of {', '.join(name for name, _ in ARRAYS)} "
-                "is set. Outside of a job array name it, for example --shard 1/8."
-            )
-        place = environment[found[0]]
-        number = str(int(place) + found[1]) if re.fullmatch(r"[0-9]{1,9}", place) else place
-        of = of if slash else environment.get("SLURM_ARRAY_TASK_COUNT", "")
+        number, told_of = _place(text, environment)
+        of = of if slash else told_of
         if not of:
             raise ConfigurationError(
                 "The job system does not say how many shards there are: name their number, for example --shard auto/8."
@@ -67,20 +66,46 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard 
     return Shard(int(number), int(of))
 
 
+def _place(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """The number of this shard, and how many there are ("" where nothing says it). Raises ConfigurationError."""
+    array = next(((name, more) for name, more in ARRAYS if environment.get(name)), None)
+    process = launched_process(environment, surely=array is not None)
+    if array is None:
+        if process is None or not process.rank:
+            raise ConfigurationError(
+                f"--shard {text} reads the number of the shard from the job system or the launcher, and none of "
+                f"{', '.join(name for name, _ in ARRAYS)} is set, nor a RANK and WORLD_SIZE or SLURM_PROCID and SLURM_NTASKS of several "
+                "processes. Elsewhere name it, for example --shard 1/8."
+            )
+        return str(int(process.rank) + 1), str(process.count)
+    name, from_one = array
+    in_array = environment[name]
+    if not re.fullmatch(r"[0-9]{1,9}", in_array):
+        return in_array, environment.get("SLURM_ARRAY_TASK_COUNT", "")
+    number = int(in_array) + from_one
+    count = environment.get("SLURM_ARRAY_TASK_COUNT", "")
+    if process is None or not process.rank:
+        return str(number), count
+    # Several processes in each job of an array: the shards of the first job come first.
+    number = (number - 1) * process.count + int(process.rank) + 1
+    return str(number), str(int(count) * process.count) if count.isdecimal() else ""
+
+
 def check_shard(
     shard: Shard, configuration: Configuration, models: Sequence[Model], tasks: Sequence[Task]
 ) -> None:
     """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what could not be merged."""
-    for option, given, why in (
-        ("--until", configuration.until, "a stopping rule looks at the scores of the whole run"),
-        (
-            "--budget",
-            configuration.budget,
-            "a run that its budget ends is not whole, and shards do not know what others spend",
-        ),
-    ):
-        if given:
-            raise ConfigurationError(f"--shard {shard} cannot be used with {option}: {why}. Leave one out.")
+    if configuration.until:
+        raise ConfigurationError(
+            f"--shard {shard} cannot be used with --until: a stopping rule looks at the scores of the whole run. Leave one out."
+        )
+    home = home_folder(configuration.home)
+    if configuration.budget and not store_url() and OWN_STORE.fullmatch(home.name):
+        raise ConfigurationError(
+            f"--budget with --shard is a limit for all shards together, and this one has a store of its own ('{home}'), in which it does "
+            "not see what the others spend. Set EVALWRIGHT_STORE to a PostgreSQL server, or on one machine EVALWRIGHT_HOME to one "
+            "folder for all; or leave out --budget."
+        )
     for model in models:
         if not model.is_known:
             raise ConfigurationError(

@@ -74,7 +74,9 @@ class Column:
     the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
     order of values (of the first draw), empty where no score has one. labels: the scores' labels as codes into label_names,
     shape (n, draws), -1 where a score has none, or None where no score has one. missing_clusters: shape (n_missing,), of the samples
-    without a score, where there are clusters. slices: of the metadata keys that a metric goes by, the items' values as codes (n,), -1
+    without a score, where there are clusters. item_draws: the items of each draw, shape (n, draws), where there are several. failures: why
+    scores are missing, each reason once, as "kind: message". memory: what a metric computed of this column, for the next metric over it;
+    no part of it. slices: of the metadata keys that a metric goes by, the items' values as codes (n,), -1
     for none, into names.
     """
 
@@ -90,6 +92,9 @@ class Column:
     unsure: NDArray[np.bool_] | None = None
     missing_clusters: NDArray[np.int64] | None = None
     slices: Mapping[str, tuple[NDArray[np.int32], Sequence[str]]] = field(default_factory=dict)
+    item_draws: Sequence[Sequence[Any]] = ()
+    failures: Sequence[str] = ()
+    memory: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def scores(self) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
 from evalwright.models.replicas import Replica
+from evalwright.models.reply_names import NameRule
 
 if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
@@ -132,6 +133,10 @@ class RemoteModel(Model):
         """How many tokens may be written in answer to a request; None where nothing limits them."""
         return request.max_tokens if isinstance(request, Generate) else 1
 
+    def name_rule(self) -> NameRule:
+        """Which names its replies may give. A class that says nothing of it has them recorded."""
+        return NameRule(str(self.describe().get("model") or self.name.partition("/")[2]), self.name)
+
     def listen(self, tell: Callable[[str], None]) -> None:
         """Take the engine's way of telling a person, in a sentence, what happens during a long wait."""
 
@@ -163,6 +168,10 @@ class Forwarding(RemoteModel):
     def check(self) -> None:
         """As the model."""
         self._model.check()
+
+    def name_rule(self) -> NameRule:
+        """As the model."""
+        return self._model.name_rule()
 
     def try_out(self) -> dict[str, Any]:
         """As the model."""
@@ -233,6 +242,12 @@ def stop_at(text: str, stops: Sequence[str]) -> str:
     """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
     ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
+
+
+def stop_in(text: str, stops: Sequence[str]) -> str:
+    """The stop string that begins first in a text, of several at one place the first; "" where there is none."""
+    places = [(place, stop) for stop in stops if stop and (place := text.find(stop)) >= 0]
+    return min(places, key=lambda pair: pair[0])[1] if places else ""
 
 
 def answers_tokens(tokens: Sequence[TokenLogProb], text: str) -> tuple[TokenLogProb, ...]:

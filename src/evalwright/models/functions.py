@@ -32,6 +32,7 @@ from evalwright.models.base import (
     RemoteModel,
     fingerprint_of,
     stop_at,
+    stop_in,
     unknown_fingerprint,
 )
 
@@ -110,7 +111,8 @@ class FunctionModel(Model):
             return found
         if isinstance(found, str):
             assert isinstance(request, Generate)
-            return Response(stop_at(str(found), request.stop), finish_reason="stop")
+            stopped_at = stop_in(found, request.stop) if request.stop else None
+            return Response(stop_at(str(found), request.stop), finish_reason="stop", stopped_at=stopped_at)
         if inspect.iscoroutine(found):
             found.close()
             raise ModelError(

@@ -38,11 +38,12 @@ class Replica:
 
 
 def said(replicas: Iterable[Replica]) -> str:
-    """How each did, in a few words: "a 20/s, b 48/s (2 failed), c set aside"."""
+    """How each did, in a few words: "a 20/s, b 48/s (2 tries failed), c set aside". Others may have answered what failed there."""
     parts = []
     for one in replicas:
         found = one.as_dict()
-        failed = f" ({one.failures} failed)" if one.failures else ""
+        tries = "try" if one.failures == 1 else "tries"
+        failed = f" ({one.failures:,} {tries} failed)" if one.failures else ""
         rate = f"{found['answers_per_second']:.3g}/s" if "answers_per_second" in found else "idle"
         parts.append(f"{one.name} {'set aside' if one.aside else rate}{failed}")
     return ", ".join(parts)

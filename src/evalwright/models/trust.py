@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.core.private import ordinary
+from evalwright.core.private import config_folder, ordinary
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,7 @@ class Trusted:
 
 def trust_path() -> Path:
     """Where the file is, whether or not it exists."""
-    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    base = given if given.is_absolute() else Path("~/.config").expanduser()
-    return base / "evalwright" / "trust.toml"
+    return config_folder() / "trust.toml"
 
 
 def trusted() -> Trusted:

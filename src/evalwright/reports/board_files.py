@@ -35,6 +35,8 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
         made |= {"missing": row.n_missing, "unsure": row.n_unsure}
         made |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
         made |= {"cost": _number(row.cost), **({"hardware": inert(row.hardware)} if machines else {})}
+        if board.numbers_from:
+            made["numbers_from"] = inert(board.numbers_from.get(row.run, "samples"))
         rows.append(made)
     return rows
 
@@ -94,6 +96,7 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
             for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True))
         ],
         "notes": list(board.notes),
+        **({"numbers_from": dict(board.numbers_from)} if board.numbers_from else {}),
         **({"ratings": board.ratings.as_dict()} if board.ratings else {}),
     }
 

@@ -34,6 +34,8 @@ AGAIN_TO_JUDGE = "Run the same command again: only these are sent."
 
 PUBLISHED = "published failure"
 
+NOT_HERE = "not scored here"
+
 ADVICE: Mapping[str, str] = {
     kind: said.replace("{again}", AGAIN)
     for kind, said in tomllib.loads(
@@ -50,7 +52,7 @@ CLOSING = {
 }
 """What helps against a fault of the model, for the last line of a command."""
 
-_NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, "scorer error"})
+_NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"})
 """Labels of failures to which the same command would get the same again."""
 
 _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
@@ -261,7 +263,7 @@ def _advice(label: str) -> str:
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
     """The first message of each kind; reads no further than it must."""
     missing, found = set(kinds), dict[str, str]()
-    rows = run.rows()
+    rows = run.score_rows()
     while missing:
         try:
             row = next(rows, None)

@@ -25,6 +25,7 @@ from evalwright.reports.documents.board import board_labels
 from evalwright.reports.plot import INK, LEADS, LINE, QUIET, WIDTH, Fonts, draw_plot, fixed_settings, written
 from evalwright.reports.plot_view import PlotView, direction, plot_view, score_bar
 from evalwright.reports.text import inert
+from evalwright.runs.confirmed import confirm_all
 from evalwright.runs.reader import Run, called
 from evalwright.statistics.intervals import wilson
 
@@ -77,7 +78,7 @@ def figure(kind: str, runs: Sequence[Run], suffix: str, title: str = "", metric:
     found = KINDS[kind]
     if metric and not found.by_metric:
         raise ConfigurationError(f"The figure '{kind}' is not drawn by a metric: leave out --metric.")
-    view = found.view(runs, metric)
+    view = found.view(confirm_all(runs), metric)
     view = replace(view, title=inert(title) or view.title or found.title)
     return draw_plot(view, suffix) if isinstance(view, PlotView) else draw_chart(view, suffix)
 

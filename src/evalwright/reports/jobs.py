@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from textwrap import indent
 from unicodedata import category
 
 from evalwright.core.errors import ConfigurationError
@@ -19,10 +20,40 @@ from evalwright.tasks.files import failing_as
 
 SYSTEMS = ("slurm", "pbs", "kubernetes")
 
-_SHARD = (
-    '[ -n "${EVALWRIGHT_STORE:-}" ] || export EVALWRIGHT_HOME="${EVALWRIGHT_HOME:-.evalwright}/shard-$((JOB_COMPLETION_INDEX + 1))-of-%d"; '
-    'exec "$@"'
-)
+_SHARD = """\
+place=shard-$((JOB_COMPLETION_INDEX + 1))-of-%d
+kept=
+if [ -z "${EVALWRIGHT_STORE:-}" ] && [ -n "${EVALWRIGHT_HOME:-}" ]; then
+  export EVALWRIGHT_HOME="$EVALWRIGHT_HOME/$place"
+elif [ -z "${EVALWRIGHT_STORE:-}" ]; then
+  export EVALWRIGHT_HOME="/store/$place"
+  mkdir -p .evalwright
+  kept=.evalwright/$place.jsonl.gz
+  if [ -f "$kept" ]; then evalwright store import "$kept" || exit 2; fi
+fi
+"$@" &
+run=$!
+trap 'kill -TERM "$run"' TERM INT
+while kill -0 "$run" 2> /dev/null; do wait "$run"; code=$?; done
+if [ -n "$kept" ]; then
+  rm -f "$kept.new.gz"
+  evalwright store export "$kept.new.gz" && mv "$kept.new.gz" "$kept"
+fi
+exit "$code"
+"""
+"""A pod's disk goes with the pod, so the store on it is put into a file beside the runs, and taken from there by the next one."""
+
+_INDENT = 12 * " "
+
+_REQUESTS = {"cpu": "1", "memory": "4Gi"}
+"""What a shard asks of its node where no limit says more: one that sends requests; a local model needs limits of its own."""
+
+_FOR_MERGE = {
+    "slurm": {"-A": "account", "-p": "partition", "-q": "qos", "-M": "clusters", "-t": "time", "": "reservation constraint mail-user mail-type comment wckey"},
+    "pbs": {"-A": "", "-q": "", "-P": "", "-M": "", "-m": ""},
+}  # fmt: skip
+"""Options of a submission that say who pays and where it runs, not what a shard needs: short names, and what follows two dashes."""
+
 _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
 """Ends well when the run is merged, also where samples in it failed."""
 
@@ -31,8 +62,10 @@ _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
 class Jobs:
     """What the jobs do. name: of the evaluation. run: `evalwright run ...`, without its shard; merge: the one that merges, both as arguments.
 
-    options: of the submission of shards, as typed; for Kubernetes the limits of a shard's resources (KEY=VALUE). image, claim: of
-    Kubernetes alone, the image of the containers, and the volume claim of the working folder.
+    options: of the submission of shards, as typed; for Kubernetes the limits of a shard's resources (KEY=VALUE). merge_options: of the
+    submission of the merge, besides those of `options` that are for both. at_once: how many shards run at a time, 0 for all. image, claim,
+    tolerations, shared_memory: of Kubernetes alone, the image of the containers, the volume claim of the working folder, taints that the pods
+    tolerate (KEY[=VALUE][:EFFECT]), and how much memory processes of a pod may share.
     """
 
     name: str
@@ -42,11 +75,15 @@ class Jobs:
     options: Sequence[str] = ()
     image: str = ""
     claim: str = ""
+    merge_options: Sequence[str] = ()
+    at_once: int = 0
+    tolerations: Sequence[str] = ()
+    shared_memory: str = "2Gi"
 
 
 def job_file(system: str, made: Jobs) -> str:
     """The file for one of SYSTEMS. Raises ConfigurationError for what it cannot hold."""
-    for text in (*made.run, *made.merge, *made.options, made.image, made.claim):
+    for text in (*made.run, *made.merge, *made.options, *made.merge_options, made.image, made.claim):
         if any(category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text):
             raise ConfigurationError(
                 f"A job file cannot contain {text!a}: it has line breaks or control characters. Put it into a suite file (--config)."
@@ -61,20 +98,31 @@ def job_file(system: str, made: Jobs) -> str:
         re.sub(r"[^a-z0-9]+", "-", made.name.lower()).strip("-")[: 15 if system == "pbs" else 40].strip("-")
     )
     values = {"NAME": plain if plain[:1].isalpha() else f"run-{plain}".strip("-")[:15], "SHARDS": str(of)}
+    at_once = min(made.at_once, of) or of
     if system == "kubernetes":
+        limits = _limits(made.options)
+        requests = {name: amount for name, amount in _REQUESTS.items() if name not in limits}
         values |= {
             "RUN": _listed(["/bin/sh", "-c", _SHARD % of, "sh", *run]),
             "MERGE": _listed(["/bin/sh", "-c", _MERGE, "sh", *made.merge[:3], "--wait", *made.merge[3:]]),
             "IMAGE": json.dumps(made.image, ensure_ascii=False),
             "CLAIM": json.dumps(made.claim, ensure_ascii=False),
-            "OPTIONS": json.dumps(_limits(made.options), ensure_ascii=False),
+            "RESOURCES": json.dumps({"requests": requests, "limits": limits}, ensure_ascii=False),
+            "TOLERATIONS": json.dumps(_tolerations(made.tolerations, limits), ensure_ascii=False),
+            "MEMORY": _amount(made.shared_memory),
+            "PARALLEL": str(at_once),
         }
     else:
         options = [word for option in made.options for word in _words(option)]
+        for_merge = [word for option in made.merge_options for word in _words(option, "--merge-option")]
         values |= {
             "RUN": shlex.join(run),
             "MERGE": shlex.join(made.merge),
             "OPTIONS": "".join(f"{shlex.quote(word)} " for word in options),
+            "MERGEOPTIONS": "".join(
+                f"{shlex.quote(word)} " for word in (*_for_merge(system, options), *for_merge)
+            ),
+            "ATONCE": f"%{at_once}" if at_once < of else "",
         }
     text = (files("evalwright.reports") / "templates" / f"jobs.{system}").read_text(encoding="utf-8")
     # All at once, so that what a value holds is not taken for a mark.
@@ -82,12 +130,24 @@ def job_file(system: str, made: Jobs) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Arguments as Kubernetes takes them: JSON, which is YAML too, and `$` doubled, so that it replaces no `$(NAME)` in them."""
-    return json.dumps([word.replace("$", "$$") for word in words], ensure_ascii=False)
+    """Arguments as Kubernetes takes them, a line each: JSON, which is YAML too, and `$` doubled, so that it replaces no `$(NAME)` in them.
+
+    A script, which alone has line breaks, is a block that people can read.
+    """
+    items = []
+    for word in words:
+        text = word.replace("$", "$$")
+        item = (
+            "|\n" + indent(text, _INDENT + "  ").rstrip("\n")
+            if "\n" in text
+            else json.dumps(text, ensure_ascii=False)
+        )
+        items.append(f"{_INDENT}- {item}")
+    return "\n".join(items)
 
 
-def _words(option: str) -> list[str]:
-    with failing_as(ConfigurationError, f"--option {option!r} cannot be read as a shell would", ValueError):
+def _words(option: str, typed: str = "--option") -> list[str]:
+    with failing_as(ConfigurationError, f"{typed} {option!r} cannot be read as a shell would", ValueError):
         return shlex.split(option)
 
 
@@ -98,3 +158,45 @@ def _limits(options: Sequence[str]) -> Mapping[str, str]:
                 f"For Kubernetes --option is a limit of a shard's resources, such as nvidia.com/gpu=1, not '{option}'."
             )
     return dict(option.split("=", 1) for option in options)
+
+
+def _for_merge(system: str, words: Sequence[str]) -> list[str]:
+    """The words of the submission of shards that are for the merge too, such as its account and partition."""
+    known = _FOR_MERGE[system]
+    long_names = {f"--{name}" for names in known.values() for name in names.split()}
+    short_names = {name for name in known if name}
+    kept: list[str] = []
+    value_follows = False
+    for word in words:
+        if value_follows:
+            kept.append(word)
+            value_follows = False
+        elif word in short_names or word in long_names:
+            kept.append(word)
+            value_follows = True
+        elif word.partition("=")[0] in long_names or (word[:2] in short_names and not word.startswith("--")):
+            kept.append(word)
+    return kept
+
+
+def _tolerations(texts: Sequence[str], limits: Mapping[str, str]) -> list[dict[str, str]]:
+    """Tolerations as typed; nodes with accelerators usually let in only pods that tolerate a taint of that name."""
+    accelerators = [name for name in limits if "/" in name]
+    tolerations = [{"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in accelerators]
+    for text in texts:
+        match = re.fullmatch(r"([\w./-]+)(?:=([\w.-]*))?(?::(NoSchedule|PreferNoSchedule|NoExecute))?", text)
+        if match is None:
+            raise ConfigurationError(
+                f"--toleration is KEY[=VALUE][:EFFECT], such as nvidia.com/gpu=present:NoSchedule, not '{text}'. Effects: "
+                "NoSchedule, PreferNoSchedule, NoExecute."
+            )
+        key, value, effect = match.groups()
+        equal = {"operator": "Exists"} if value is None else {"operator": "Equal", "value": value}
+        tolerations.append({"key": key, **equal, **({"effect": effect} if effect else {})})
+    return tolerations
+
+
+def _amount(text: str) -> str:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?", text):
+        raise ConfigurationError(f"--shared-memory is an amount such as 2Gi or 512Mi, not '{text}'.")
+    return text

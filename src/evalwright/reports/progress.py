@@ -25,15 +25,18 @@ PLAIN_EVERY = 10.0
 
 _WINDOW = 20.0
 """Seconds that a shown rate looks back."""
+_ENOUGH = 10
+"""New samples of which a rate is told: where fewer came, it looks back further, and no time left is told."""
 
 _log = logging.getLogger("evalwright.progress")
 
 
 class Pace:
-    """The recent speed of one run and the time that is left at it, both of what is newly sent: stored responses come at once."""
+    """The recent speed of one run, of what is newly sent, and the time that is left at it: stored responses come at once."""
 
     def __init__(self) -> None:
-        self._points: deque[tuple[float, float]] = deque([(0.0, 0.0)])
+        self._points: deque[tuple[float, float, float]] = deque([(0.0, 0.0, 0.0)])
+        """Seconds, how many were newly done by then, and how many in all."""
 
     def take(self, state: Progress) -> None:
         """Note where a run stands. The clock starts when the first request is sent and no model is being loaded."""
@@ -41,26 +44,40 @@ class Pace:
         new, stored = counts.asked + counts.failed, counts.stored + counts.joined
         if state.loading is not None or (stored and not counts.sent):
             self._points.clear()
+        if not new:  # what was stored before the first new answer says nothing of what is left
+            self._points = deque((seconds, done, state.done) for seconds, done, _ in self._points)
         # A sample may be several requests, of which some are stored: so much of the work was new.
         done = state.done * new / (new + stored) if new + stored else state.done
-        self.add(state.seconds, max([done, *(before for _, before in self._points)]))
+        self.add(state.seconds, max([done, *(before for _, before, _ in self._points)]), state.done)
 
-    def add(self, seconds: float, done: float) -> None:
-        """Note how many were done by then."""
-        self._points.append((seconds, done))
+    def add(self, seconds: float, done: float, in_all: float | None = None) -> None:
+        """Note how many were newly done by then. in_all: with those that the store answered."""
+        if len(self._points) > 2 and self._points[-1][1] == self._points[-2][1] == done:
+            self._points.pop()  # nothing came meanwhile: the first and the last such moment are enough
+        self._points.append((seconds, done, done if in_all is None else in_all))
         while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW:
+            if done - self._points[1][1] < _ENOUGH:
+                break  # slow ones are measured over a longer time
             self._points.popleft()
 
     @property
     def per_second(self) -> float | None:
-        """Samples per second over the last seconds; None before any time has passed."""
-        (start, before), (now, done) = self._points[0], self._points[-1]
+        """New samples per second over the last seconds; None before any time has passed."""
+        (start, before, _), (now, done, _) = self._points[0], self._points[-1]
         return (done - before) / (now - start) if now > start else None
 
     def left(self, todo: int) -> float | None:
-        """Seconds until `todo` more are done; None where nothing moves."""
+        """Seconds until `todo` more are done; None where nothing moves, or too few are done to tell.
+
+        As many of them are taken to be stored as of those that were done last.
+        """
         speed = self.per_second
-        return todo / speed if speed else None
+        (_, before, all_before), (_, done, all_done) = self._points[0], self._points[-1]
+        new, in_all = done - before, max(all_done - all_before, done - before)
+        if not speed or not in_all:
+            return None
+        new_todo = todo * new / in_all
+        return new_todo / speed if new >= min(_ENOUGH, new_todo) else None
 
 
 class TerminalProgress:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import reason_of
+from evalwright.core.errors import Failure, reason_of
 from evalwright.core.outcomes import OUTCOMES, TOO_LONG
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
@@ -20,7 +20,7 @@ from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import BOUNDED, MEANS, Column, compute, slice_keys
 from evalwright.runs.results import SELDOM, MetricResult, TaskResult
 from evalwright.runs.score_tables import MOST_VALUES, ItemColumns, ScoreTable, Sparse, Values, starts
-from evalwright.runs.scores import NAN, sample_content
+from evalwright.runs.scores import NAN, row_content, sample_content
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import Estimate
 
@@ -38,7 +38,7 @@ NOTHING, MISSING = 0, 1
 class ScoreColumn:
     """One scorer's values and named parts, a row per record; nan where there is none.
 
-    missing: why a value is missing, NOTHING where none is. unsure: whether a careful reader might argue with the value.
+    missing: why a value is missing, NOTHING where none is; reasons: what failed, where something did. unsure: whether a careful reader might argue with the value.
     """
 
     def __init__(self) -> None:
@@ -49,9 +49,12 @@ class ScoreColumn:
         self.items: dict[int, Mapping[str, Any]] = {}
         self.item_names: dict[str, None] = {}
         self.labels = Values(MOST_LABELS)
+        self.reasons = Values(MOST_LABELS)
 
-    def add_none(self, why: int) -> None:
+    def add_none(self, why: int, failure: Failure | None = None) -> None:
         """Append a record without a score."""
+        if failure is not None:
+            self.reasons.add(len(self.values), f"{failure.kind}: {failure.message}")
         self.values.append(NAN)
         self.missing.append(why)
         self.unsure.append(False)
@@ -134,8 +137,8 @@ class TaskTally(ItemColumns):
         for name, scores in self.scores.items():
             score = record.scores.get(name)
             if score is None:
-                missing = record.failure is not None or name in record.score_failures
-                scores.add_none(MISSING if missing else NOTHING)
+                failure = record.failure or record.score_failures.get(name)
+                scores.add_none(NOTHING if failure is None else MISSING, failure)
             else:
                 scores.add(row, score.value, score.parts, score.item, score.label, bool(score.unsure))
         self.outcomes[record.outcome] += 1
@@ -143,6 +146,33 @@ class TaskTally(ItemColumns):
             self.failures[record.failure.label] += 1
         for failure in record.score_failures.values():
             self.failures[failure.label] += 1
+
+    def add_row(self, row: Mapping[str, Any]) -> None:
+        """Count in a line of the record, as `Run.rows` gives it; of the first schema, whose lines have no outcome, without that."""
+        count = len(self.indices)
+        self.indices.append(row["index"])
+        self.draws.append(row["draw"])
+        self.add_item(row["id"], row.get("cluster"), row_content(row))
+        metadata = row.get("metadata") or {}
+        for key, column in self.slices.items():
+            if (value := metadata.get(key)) is not None:
+                column.add(count, value)
+        score_failures = row.get("score_failures") or {}
+        for name, scores in self.scores.items():
+            score = row["scores"].get(name)
+            if score is None:
+                missing = bool(row.get("failure")) or name in score_failures
+                scores.add_none(MISSING if missing else NOTHING)
+                continue
+            value, parts = score["value"], score.get("parts") or {}
+            value = NAN if value is None else value
+            label, unsure = score.get("label") or "", bool(score.get("unsure"))
+            scores.add(count, value, parts, score.get("item"), label, unsure)
+        if outcome := row.get("outcome"):
+            self.outcomes[outcome] += 1
+        for failure in filter(None, [row.get("failure"), *score_failures.values()]):
+            judged = "judge: " if failure["party"] == "judge" else ""
+            self.failures[judged + failure["kind"]] += 1
 
     def table(self) -> ScoreTable:
         """The scores by hashed id, as they are read again for comparisons."""
@@ -265,6 +295,8 @@ class TaskTally(ItemColumns):
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
+            item_draws=_item_draws(scores, spread(np.arange(total))) if scores.items and width > 1 else (),
+            failures=_reasons(scores, rows, total),
             labels=labels,
             label_names=tuple(label_names),
         )
@@ -322,6 +354,22 @@ def _unsure_items(
     if not len(first):
         return np.zeros(0, bool)
     return np.asarray(np.logical_or.reduceat(np.frombuffer(scores.unsure, np.int8)[rows] > 0, first))
+
+
+def _item_draws(scores: ScoreColumn, places: NDArray[np.float64]) -> list[list[Any]]:
+    """The items of each draw. places: the record of each item and draw, (items, draws), nan where there is none."""
+    return [
+        [scores.items.get(int(place)) if place == place else None for place in of_item] for of_item in places
+    ]
+
+
+def _reasons(scores: ScoreColumn, rows: NDArray[np.int64], total: int) -> tuple[str, ...]:
+    """Why scores of these records are missing, each reason once, in their order."""
+    if not scores.reasons.names:
+        return ()
+    names = tuple(scores.reasons.names)
+    codes = scores.reasons.codes_of(total).codes[rows]
+    return tuple(dict.fromkeys(names[code] for code in codes[codes >= 0].tolist()))
 
 
 def _spread(

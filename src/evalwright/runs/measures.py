@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.core.errors import RunError
+from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, OF_BOUNDED, Groups, is_of_sums
 from evalwright.runs.pairing import Pairing, pair_items
 from evalwright.runs.pseudo_values import SAME, Grouped, Record, records_of
@@ -246,12 +247,8 @@ def matrices(
     ]
     for task, found in results.items():
         for run, metric, one in zip(runs, found, scores, strict=True):
-            values = one[task].values
-            if of_scores and metric.kind in OF_BOUNDED and ((values < -SAME) | (values > 1 + SAME)).any():
-                raise RunError(
-                    f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
-                    "have: it was changed, or another program wrote it."
-                )
+            if of_scores:
+                check_bounded(run, metric, one[task].values)
     made = {
         task: make_matrix(
             task, found, [one[task] for one in scores], slices, _declared_range(runs, task, found)
@@ -262,6 +259,15 @@ def matrices(
     if others:
         made |= _others(runs, others, made, scores, slices)
     return list(made.values())
+
+
+def check_bounded(run: Run, metric: MetricResult | MetricSpec, values: NDArray[np.float64]) -> None:
+    """Raise RunError where a metric of scores from 0 to 1 has others."""
+    if metric.kind in OF_BOUNDED and ((values < -SAME) | (values > 1 + SAME)).any():
+        raise RunError(
+            f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
+            "have: it was changed, or another program wrote it."
+        )
 
 
 def _others(

@@ -7,7 +7,9 @@ them at its end. Neither models nor data nor the store are needed.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+import platform
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -17,15 +19,35 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import check_options
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, derived_task, rules_record
+from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.grouping import group_records
 from evalwright.runs.reader import Run, as_recorded, list_runs, open_run
 from evalwright.runs.records import record_from
 from evalwright.runs.score_tables import keep_scores
-from evalwright.runs.writer import RUN_FILE, RunWriter, check_run_name, slug
+from evalwright.runs.stopping import noted_groups, with_noted_intervals
+from evalwright.runs.writer import RUN_FILE, RunWriter, check_run_name, growing, slug
 from evalwright.tasks.dialects import dialect_of
 
-_OF_PLACES = ("shard", "name", "out", "hardware", "max_resident", "models", "roles", "store_images")
+_OF_PLACES = (
+    "shard",
+    "budget",
+    "price",
+    "name",
+    "out",
+    "hardware",
+    "max_resident",
+    "models",
+    "roles",
+    "store_images",
+)
 """Settings that may differ between shards: they say where and how fast one was made. Models are compared by their fingerprints."""
+
+MOST_NAMED = 4
+"""Shards that a sentence names."""
+_RECENT_SECONDS = 90.0
+"""A shard of another machine is taken to be running while its file was written within so many seconds."""
+_SILENT_SECONDS = 3600.0
+"""One of this machine whose process runs may be silent for so long; then its number may be another process's by now."""
 
 Place = tuple[int, int, int]
 """Where a record stands: task, sample, draw."""
@@ -85,6 +107,10 @@ def _found(named: Sequence[Run | str | Path], folder: Path) -> dict[str, list[Ru
             try:
                 run = one if isinstance(one, Run) else open_run(one, folder)
             except UnknownName as error:
+                if running := _running(folder.glob(f"{slug(str(one))}*.shard-*")):
+                    raise ShardsMissing(
+                        f"No shard of '{one}' has finished yet. {running} Wait, or merge with --wait."
+                    ) from error
                 known = [name for run in there for name in _names(run)]
                 hint = f"There are no shards of it in '{folder}'."
                 raise _NoShards("run or shard", str(one), known, hint) from error
@@ -122,17 +148,11 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
             own = sets.pop(of, {})  # the number of shards that is met last is the latest
             sets[of] = {**own, number: run}
     of = min(reversed(sets), key=lambda of: len(sets[of]) < of)
-    missing = list(islice((number for number in range(1, of + 1) if number not in sets[of]), 7))
-    if missing:
-        more = " and others" if len(missing) > 6 else ""
-        damaged: dict[Path, str] = {}
-        list_runs(folder, damaged)
-        wanted = {f"{whole}.shard-{number}-of-{of}" for number in missing}
-        unread = [why for place, why in damaged.items() if place.name in wanted]
-        raise (RunError if unread else ShardsMissing)(
-            f"The run '{whole}' is not complete: {'shard' if len(missing) == 1 else 'shards'} {', '.join(map(str, missing[:6]))}{more} of {of} "
-            f"{'is' if len(missing) == 1 else 'are'} missing. {' '.join(unread[:1])} Run the same command with --shard {missing[0]}/{of}"
-            f"{'' if len(missing) == 1 else ' and so on'}, then merge again.".replace("  ", " ")
+    if len(sets[of]) < of:
+        raise _not_complete(whole, of, sets[of], folder)
+    if running := _running(run.folder for run in sets[of].values()):
+        raise ShardsMissing(
+            f"The run '{whole}' is not complete: what is recorded of it is being made again. {running} Wait, or merge with --wait."
         )
     shards = [run for _, run in sorted(sets[of].items())]
     with as_recorded(shards[0]):
@@ -147,6 +167,54 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
                 "again with the same command (--replace)."
             )
     return shards
+
+
+def _not_complete(whole: str, of: int, there: Collection[int], folder: Path) -> RunError:
+    """What to say where shards are missing: which, whether they run, and what to do."""
+    missing = list(islice((number for number in range(1, of + 1) if number not in there), 7))
+    one = len(missing) == 1
+    named = f"{'shard' if one else 'shards'} {', '.join(map(str, missing[:6]))}{' and others' if len(missing) > 6 else ''} of {of}"
+    damaged: dict[Path, str] = {}
+    list_runs(folder, damaged)
+    places = [folder / slug(f"{whole}.shard-{number}-of-{of}") for number in missing]
+    unread = [why for place, why in damaged.items() if place in places]
+    if unread:
+        return RunError(
+            f"The run '{whole}' is not complete: {named} {'is' if one else 'are'} missing. {unread[0]} {_again(missing, of)}"
+        )
+    running = _running(places)
+    advice = f"{running} Wait, or merge with --wait. If it ended without a record: " if running else ""
+    again = _again(missing, of)
+    again = again[0].lower() + again[1:] if running else again
+    return ShardsMissing(
+        f"The run '{whole}' is not complete: {named} {'is' if one else 'are'} missing. {advice}{again}"
+    )
+
+
+def _again(missing: Sequence[int], of: int) -> str:
+    return f"Run the same command with --shard {missing[0]}/{of}{'' if len(missing) == 1 else ' and so on'}, then merge again."
+
+
+def _running(folders: Iterable[Path]) -> str:
+    """A sentence that names the shards in these folders that are being made now; "" where none is."""
+    said = []
+    for folder in folders:
+        record = growing(folder)
+        if record is None:
+            continue
+        try:
+            seconds = max(0.0, time.time() - record.records.stat().st_mtime)
+        except OSError:  # it has just ended
+            continue
+        host = record.about.get("host", "")
+        is_here = host == platform.node()
+        silent_at_most = _SILENT_SECONDS if record.running and (is_here or not host) else _RECENT_SECONDS
+        if seconds < silent_at_most and (record.running or not is_here):
+            said.append(f"'{folder.name}' (last written {seconds:.0f} s ago)")
+    if not said:
+        return ""
+    more = f" and {len(said) - MOST_NAMED} more" if len(said) > MOST_NAMED else ""
+    return f"Still running: {', '.join(said[:MOST_NAMED])}{more}."
 
 
 def _plan(run: Run) -> dict[str, Any]:
@@ -198,7 +266,9 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             if record.task in foreign and record.answer is not None:
                 answered.setdefault(record.task, record.sample.metadata)
             count, before = count + 1, place
-        if count != first["shard"]["answers"]:
+        stopping = _stopping([run.data.get("stopping") for run in shards])
+        ended_early = stopping is not None and stopping["budget_reached"]
+        if count != first["shard"]["answers"] and not ended_early:
             raise RunError(
                 f"The shards of '{folder.name}' have {count:,} answers, and the whole run has {first['shard']['answers']:,}."
             )
@@ -207,14 +277,19 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             tally = tallies[task["name"]]
             metrics = _metrics(task, tally, configuration, answered.get(task["name"]), settings)
             specs = rules_record((), metrics)["metric_specs"]
-            tasks.append({**derived_task(task, tally, metrics), "metric_specs": specs})
+            merged_task = {**derived_task(task, tally, metrics), "metric_specs": specs}
+            tasks.append(with_noted_intervals(merged_task, stopping))
         tables = {name: tally.table() for name, tally in tallies.items()}
-        groups = group_records(tasks, configuration, tables.__getitem__)
+        groups = noted_groups(group_records(tasks, configuration, tables.__getitem__), stopping)
         usage = (run.data["usage"].items() for run in shards)
         spent = [{key: value for key, value in used if key != "answers"} for used in usage]
         writer.finish(
             {
-                **{key: value for key, value in first.items() if key not in ("shard", "groups", "hardware")},
+                **{
+                    key: value
+                    for key, value in first.items()
+                    if key not in ("shard", "groups", "hardware", "stopping")
+                },
                 # Lines are taken as they stand, so what an earlier version left out is still left out.
                 "schema": first["schema"],
                 "id": folder.name,
@@ -224,13 +299,44 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
                 "seconds": round(sum(run.data["seconds"] for run in shards), 3),
                 "configuration": {**configuration, "name": folder.name},
                 "usage": {**_sum(spent), "answers": answers.as_dict()},
+                **({"reply_names": names} if (names := _reply_names(shards)) else {}),
                 "tasks": tasks,
                 **({"groups": groups} if groups else {}),
+                **({"stopping": stopping} if stopping else {}),
             }
         )
     made = open_run(folder)
     keep_scores(made, tables)
+    remember_numbers(made)
     return made
+
+
+def _stopping(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """What a merged run says of a budget that its shards shared; None where any of them had none, as it went on without."""
+    there = [part for part in parts if part is not None and part.get("budget")]
+    if len(there) < len(parts):
+        return None
+    tasks = [
+        {
+            "task": part["task"],
+            **{key: sum(shard["tasks"][place][key] for shard in there) for key in ("asked", "of")},
+        }
+        for place, part in enumerate(there[0]["tasks"])
+    ]
+    budgets = [part["budget"] for part in there]
+    return {
+        **there[0],
+        "tasks": tasks,
+        "settled": all(part["settled"] for part in there),
+        "saved_requests": 0,
+        "budget_reached": next((part["budget_reached"] for part in there if part["budget_reached"]), ""),
+        "budget": {
+            "limits": budgets[-1]["limits"],
+            "spent": _sum([budget["spent"] for budget in budgets]),
+            "estimated": _sum([budget["estimated"] for budget in budgets]),
+            "reached": next((budget["reached"] for budget in budgets if budget["reached"]), ""),
+        },
+    }
 
 
 def _placed(run: Run, tasks: Sequence[str]) -> Iterator[tuple[Place, bytes, Mapping[str, Any]]]:
@@ -264,6 +370,24 @@ def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: data[key] for key in ("started", "seconds", "hardware") if key in data}
     other = {} if data["environment"] == environment else {"environment": data["environment"]}
     return {"run": run.id, "samples_sha256": run.samples_sha256, **kept, **other}
+
+
+def _reply_names(shards: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
+    """The names that replies gave, with the numbers of all shards added."""
+    totals: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    for shard in shards:
+        for role, rows in shard.data.get("reply_names", {}).items():
+            by_name = totals.setdefault(role, {})
+            for row in rows:
+                total = by_name.setdefault(
+                    (row.get("replica", ""), row["name"]), {**row, **dict.fromkeys(_COUNTED & row.keys(), 0)}
+                )
+                for what in _COUNTED & row.keys():
+                    total[what] = total.get(what, 0) + row[what]
+    return {role: list(by_name.values()) for role, by_name in totals.items()}
+
+
+_COUNTED = {"responses", "refused"}
 
 
 def _sum(values: Sequence[Any]) -> Any:

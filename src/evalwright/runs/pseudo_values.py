@@ -183,7 +183,7 @@ class Record:
 def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Record]:
     """The records of some tasks of a run, read at once. results: the metric of each."""
     out = {task: Record(run, task, result) for task, result in results.items()}
-    read_rows(run, out)
+    read_rows(run, out, run.score_rows())
     return out
 
 

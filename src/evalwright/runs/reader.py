@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
@@ -25,6 +25,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
+from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import UNDECIDED, left_out, upgrade_row, upgrade_run
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
 
 _RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "samples"}
+SCORES_FILE = "scores.jsonl"
+"""The table of scores by item of a run that is published without its samples."""
+SCORES_FORMAT = 1
 _LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
 
 
@@ -45,8 +49,12 @@ class Run(Shown):
 
     folder: Path
     data: Mapping[str, Any]
-    _verified: set[tuple[int, int]] = field(default_factory=set, compare=False, repr=False)
-    """Versions of the samples file, by size and time, that were found to be the one described."""
+    numbers_from: NumbersFrom | None = field(default=None, compare=False, repr=False)
+    """What the numbers in `data` were made of here (`confirmed.confirm`); None where they stand as they were recorded."""
+    _digests: dict[tuple[int, ...], str] = field(default_factory=dict, compare=False, repr=False)
+    """SHA-256 of the file of scores by its state, of those that were found to be the one described."""
+    _confirmed: dict[str, Run] = field(default_factory=dict, compare=False, repr=False)
+    """This run with numbers that were made here, by the SHA-256 of the file that they were made of."""
 
     @property
     def id(self) -> str:
@@ -151,21 +159,41 @@ class Run(Shown):
         """The records as plain mappings, one at a time.
 
         Raises RunError naming the line that is broken or has a score that is no number, and after the last one where the file was
-        changed after the run.
+        changed after the run; at once for a run that was published without its samples.
         """
-        for number, (_, row) in enumerate(self.lines(), 1):
+        self.require_samples()
+        return self.score_rows()
+
+    def score_rows(self) -> Iterator[dict[str, Any]]:
+        """As `rows`; of a run that was published without its samples those of its table of scores, which have no texts."""
+        for number, (_, row) in enumerate(self._lines(), 1):
             for name, score in row["scores"].items():
                 if reason := score_fault(name, score):
-                    raise RunError(f"{self.samples_file}, line {number}: {reason}.")
+                    raise RunError(f"{self.scores_file}, line {number}: {reason}.")
             yield row
 
     def lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
         """The records as `rows` gives them, each with the line that it stands in; their scores are as they stand."""
-        path = self.samples_file
+        self.require_samples()
+        return self._lines()
+
+    def _lines(self) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        path = self.scores_file
         with self._reading(path), _Hashed(ordinary(path)) as file, io.BufferedReader(file, _BLOCK) as lines:
-            for number, line in enumerate(lines_of(lines), 1):
+            several = enumerate(lines_of(lines), 1)
+            if self.has_published_scores:
+                _check_head(next(several, (1, b""))[1], self, path)
+            for number, line in several:
                 yield line, row_of(line, f"{path}, line {number}")
             self._check(path, file)
+
+    def require_samples(self) -> None:
+        """Raise RunError for a run that was published without its samples."""
+        if self.has_published_scores:
+            raise RunError(
+                f"The run '{self.id}' was published without its samples: {self.scores_file} has scores by item, and no questions or "
+                f"answers. Boards and comparisons can be made of it; ask its publisher for {SAMPLES_FILE} to do more."
+            )
 
     @property
     def samples_file(self) -> Path:
@@ -175,48 +203,95 @@ class Run(Shown):
         return named if named.is_file() else self.folder / SAMPLES_FILE
 
     @property
+    def has_published_scores(self) -> bool:
+        """Whether the run was published without its samples, with a table of its scores by item in their place."""
+        return not self.samples_file.exists() and (self.folder / SCORES_FILE).is_file()
+
+    @property
+    def scores_file(self) -> Path:
+        """What scores are read from: the samples, else the published table of scores."""
+        return self.folder / SCORES_FILE if self.has_published_scores else self.samples_file
+
+    @property
     def samples_sha256(self) -> str:
         """The hash of the samples: as recorded, else of the file as it stands. Raises RunError."""
         if known := self.data["samples"].get("sha256"):
             return str(known)
-        path = self.samples_file
-        with self._reading(path), _Hashed(ordinary(path)) as file:
-            file.read_all()
-            return file.digest.hexdigest()
+        return self.verify()
 
-    def verify(self) -> None:
-        """Raise RunError if the samples file is not the one that `run.json` describes, where it says which."""
-        path = self.samples_file
+    def verify(self) -> str:
+        """The SHA-256 of the file that scores are read from, by its content.
+
+        Raises RunError if it is not the one that `run.json` describes, where it says which.
+        """
+        path = self.scores_file
         with self._reading(path), _Hashed(ordinary(path)) as file:
-            if file.version not in self._verified:
+            if file.version not in self._digests:
+                if self.has_published_scores:
+                    with path.open("rb") as table:
+                        _check_head(table.readline(LARGEST_HEAD), self, path)
                 file.read_all()
                 self._check(path, file)
+            return self._digests[file.version]
 
     def _check(self, path: Path, file: _Hashed) -> None:
         """Compare the hash of a file that was read to its end."""
         known = self.data["samples"].get("sha256")
-        if known is not None and file.digest.hexdigest() != known:
+        found = file.digest.hexdigest()
+        if known is not None and not self.has_published_scores and found != known:
             raise RunError(
                 f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}, so no numbers are made of it. "
                 "Restore the file, or make the run again; stored responses are used."
             )
-        self._verified.add(file.version)
+        self._digests[file.version] = found
 
     def _reading(self, path: Path) -> AbstractContextManager[None]:
         return failing_as(RunError, f"The samples of run '{self.id}' cannot be read: {path}")
 
 
 _BLOCK = 1 << 20
+LARGEST_HEAD = 1 << 16
+"""Bytes of the first line of a published table of scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersFrom:
+    """What the numbers of a run were made of here.
+
+    source: the samples, a table of their scores that this machine kept, or the table of scores that was published in place of
+    the samples. as_published: the figures that could not be made of these and stand as recorded, as "task: metric".
+    """
+
+    source: Source = "samples"
+    as_published: tuple[str, ...] = ()
+
+
+Source = Literal["samples", "kept table", "published table"]
+
+
+def _check_head(line: bytes, run: Run, path: Path) -> None:
+    """Raise RunError where the first line of a table of scores does not say that it is of the run's samples."""
+    try:
+        head = from_json(line)
+    except ValueError:
+        head = None
+    if not isinstance(head, dict) or head.get("scores_by_item") != SCORES_FORMAT:
+        raise RunError(f"{path} is no table of scores by item that this version reads.")
+    if not head.get("samples_sha256") or head["samples_sha256"] != run.data["samples"].get("sha256"):
+        raise RunError(
+            f"{path} is not of the samples that {RUN_FILE} describes: their SHA-256 differ. Ask for the table of this run."
+        )
 
 
 class _Hashed(io.FileIO):
-    """A file whose bytes are hashed as they are read. version: its size and time when it was opened."""
+    """A file whose bytes are hashed as they are read. version: what changes with its content, when it was opened."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.digest = hashlib.sha256()
         found = os.fstat(self.fileno())
-        self.version = (found.st_size, found.st_mtime_ns)
+        # The time of the last change is there also where size and time of writing were put back.
+        self.version = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
     def readinto(self, buffer: Any, /) -> int:
         """Read a block."""
@@ -251,9 +326,18 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
         place = printable(".".join(map(str, found["loc"])))[:60]
+        if found["type"] in _IMPOSSIBLE:
+            figure = printable(repr(found["input"]))[:60]
+            raise RunError(
+                f"{where} has a figure that cannot be: '{place}' is {figure}, {_IMPOSSIBLE[found['type']]}."
+            ) from None
         what = "missing" if found["type"] == "missing" else kind_of(found["input"])
         raise RunError(f"{where} is not a sample record: '{place}' is {what}.") from None
     return upgrade_row(row)
+
+
+_IMPOSSIBLE = {"greater_than_equal": "which is below 0", "finite_number": "which is not finite"}
+"""What pydantic calls a figure that cannot be, and what we say of it."""
 
 
 @cache
@@ -270,15 +354,18 @@ def _line_parts() -> SchemaValidator:
         fields = {name: form.typed_dict_field(one, required=needed) for name, one in of.items()}
         return form.typed_dict_schema(fields, extra_behavior="ignore")
 
-    number = form.nullable_schema(form.float_schema())
+    amount = form.nullable_schema(form.float_schema(ge=0, allow_inf_nan=False))
     failed = parts(True, kind=text, party=text, message=text)
-    usage = form.nullable_schema(form.dict_schema(values_schema=number))
+    usage = form.nullable_schema(form.dict_schema(values_schema=amount))
+    count = form.int_schema(ge=0)
     known = {
+        "index": count,
+        "draw": count,
         "gold": form.list_schema(form.int_schema()),
         "log_likelihoods": form.list_schema(form.float_schema()),
         "passages": form.list_schema(parts(True, text=text)),
-        "responses": form.list_schema(parts(False, usage=usage)),
-        "timing": parts(False, latency=form.list_schema(number)),
+        "responses": form.list_schema(parts(False, usage=usage, cost=amount)),
+        "timing": parts(False, latency=form.list_schema(amount)),
         "failure": form.nullable_schema(failed),
         "score_failures": form.dict_schema(values_schema=failed),
         UNDECIDED: form.dict_schema(values_schema=mapping),
@@ -371,7 +458,12 @@ def _read(file: Path) -> Run:
     # What a shard says of itself counts only where shards are merged, and is checked there.
     if fault := _misfit({key: data[key] for key in data if key != "shard"}, _schema("run"), ""):
         raise RunError(f"{file} is not as records of runs are: {fault}.")
-    run = Run(file.parent, upgrade_run(data))
+    data = upgrade_run(data)
+    if fault := impossible_figure(data):
+        raise RunError(
+            f"{file} has a figure that cannot be: {fault}. Restore the file, or make the run again."
+        )
+    run = Run(file.parent, data)
     try:
         _ = run.tasks, run.groups, run.label, run.n_missing, run.cost
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:

@@ -1,37 +1,35 @@
-"""The records of a run as arrays, a row per record, kept in a file beside them where there are many.
+"""The records of a run as arrays, a row per record, kept in the home folder where there are many.
 
-Reading a million records takes a while. The file is made anew where the records are not those that it was made from, and nothing
-is lost with it.
+Reading a million records takes a while. The arrays are kept by the SHA-256 of the file that they were made of, under this machine's
+seal (`sealed`), and never beside the run: whoever hands over a run's folder decides what lies in it. Nothing is lost with them.
 """
 
 from __future__ import annotations
 
-import contextlib
+import io
 import json
-import os
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-from evalwright.core.private import open_private
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import NAN, ItemScores, SliceCodes, cluster_code, hashed, row_content
+from evalwright.runs.sealed import read_sealed, write_sealed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-KEPT_FILE = ".scores.npz"
-"""The arrays of a large run, in its folder, made of records that were what the run recorded."""
+KEPT = "{}.npz"
+"""The name under which arrays are kept, by the SHA-256 of the file that they were made of."""
 
-LARGE = 4 << 20
+LARGE = 1 << 18
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
-FORMAT = 6
-"""Of the file of kept arrays; one of another format is made anew."""
+FORMAT = 7
+"""Of kept arrays; those of another format are made anew."""
 
 ANY = ""
 """In place of a scorer's name."""
@@ -78,9 +76,16 @@ class ScoreTable:
 
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
     """Keep a large run's arrays, which whoever has just made it has at hand."""
-    mark = _mark(run)
-    if mark and mark[0] >= LARGE:
-        _keep(run.folder / KEPT_FILE, mark, tables)
+    if is_large(run):
+        write_sealed(KEPT.format(run.verify()), _packed(tables))
+
+
+def is_large(run: Run) -> bool:
+    """Whether reading the run's scores again costs more than keeping them."""
+    try:
+        return run.scores_file.stat().st_size >= LARGE
+    except OSError:
+        return False  # reading it will say why
 
 
 def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable:
@@ -270,42 +275,33 @@ class _Rows(ItemColumns):
 
 def _tables(run: Run, scorers: Collection[str], slices: Collection[str]) -> dict[str, ScoreTable]:
     """The arrays of a run, by task; those that are kept with the wanted columns alone."""
-    mark = _mark(run)
-    kept = _kept(run.folder / KEPT_FILE, mark, scorers, slices)
+    large = is_large(run)
+    packed = read_sealed(KEPT.format(run.verify())) if large else None
+    kept = None if packed is None else _unpacked(packed, scorers, slices)
     if kept is not None:
         return kept
     rows: dict[str, _Rows] = {}
-    for row in run.rows():
+    for row in run.score_rows():
         task = row["task"]
         if task not in rows:
             rows[task] = _Rows()
         rows[task].add(row)
     tables = {task: found.table() for task, found in rows.items()}
-    keep_scores(run, tables)
+    if large:
+        keep_scores(run, tables)
     return tables
 
 
-def _mark(run: Run) -> list[Any]:
-    """What tells one version of the records from another: size and time of the file, and the hash that the run recorded."""
-    try:
-        found = run.samples_file.stat()
-    except OSError:
-        return []  # reading it will say why
-    return [found.st_size, found.st_mtime_ns, run.data["samples"].get("sha256")]
-
-
-def _kept(
-    file: Path, mark: list[Any], scorers: Collection[str], slices: Collection[str]
+def _unpacked(
+    packed: bytes, scorers: Collection[str], slices: Collection[str]
 ) -> dict[str, ScoreTable] | None:
-    """The arrays in the file, if they were made from these records and those wanted are there."""
+    """The arrays that were kept, if those wanted are there."""
     import numpy as np
 
-    if not mark or not file.is_file():
-        return None
     try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
             head = json.loads(str(arrays["head"]))
-            if head["mark"] != mark or head.get("format") != FORMAT:
+            if head.get("format") != FORMAT:
                 return None
             if not all(whole or {*slices} <= dict(there).keys() for _, _, there, whole in head["tasks"]):
                 return None
@@ -331,7 +327,7 @@ def _kept(
         return None
 
 
-def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None:
+def _packed(tables: Mapping[str, ScoreTable]) -> bytes:
     import numpy as np
 
     tasks: list[Any] = []
@@ -346,13 +342,7 @@ def _keep(file: Path, mark: list[Any], tables: Mapping[str, ScoreTable]) -> None
             arrays[f"{place}.unsure.{number}"] = table.unsure[name]
         for number, found in enumerate(table.slices.values()):
             arrays[f"{place}.slice.{number}"] = found.codes
-    arrays["head"] = np.array(json.dumps({"format": FORMAT, "mark": mark, "tasks": tasks}))
-    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
-        try:
-            temporary.unlink(missing_ok=True)
-            with open_private(temporary, "xb") as out:
-                np.savez(out, **arrays)
-            temporary.replace(file)
-        finally:
-            temporary.unlink(missing_ok=True)
+    arrays["head"] = np.array(json.dumps({"format": FORMAT, "tasks": tasks}))
+    packed = io.BytesIO()
+    np.savez(packed, **arrays)
+    return packed.getvalue()

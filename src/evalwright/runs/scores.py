@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -28,10 +28,15 @@ class Collects(Protocol):
         """Take a record."""
 
 
-def read_rows(run: Run, tasks: Mapping[str, Collects]) -> None:
-    """Give the records of some tasks to what collects them, by task. Raises RunError for a record that is not a sample's."""
+def read_rows(
+    run: Run, tasks: Mapping[str, Collects], rows: Iterable[Mapping[str, Any]] | None = None
+) -> None:
+    """Give the records of some tasks to what collects them, by task. rows: the run's, with `Run.score_rows` for who needs no texts.
+
+    Raises RunError for a record that is not a sample's.
+    """
     try:
-        for row in run.rows():
+        for row in run.rows() if rows is None else rows:
             if row["task"] in tasks:
                 tasks[row["task"]].add(row)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -145,6 +150,8 @@ def row_content(row: Mapping[str, Any]) -> int:
     if metadata and (doc := metadata.get("doc")) is not None and isinstance(doc, Mapping):
         return hashed(to_json(doc, separators=(",", ":"))) | 1
     question, targets = row["input"], row["targets"]
+    if not question and not targets and isinstance(row.get("content"), int):
+        return int(row["content"])  # of a table of scores, which has no texts
     choices, passages = row.get("choices"), row.get("passages")
     pieces = [question, *targets]
     if choices:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import platform
 import re
 import uuid
 from array import array
@@ -69,7 +70,7 @@ class RunWriter:
         self._file = self._open()
         if about is not None:
             try:
-                write_json(self._about, about, private=True)
+                write_json(self._about, {**about, "host": platform.node()}, private=True)
             except OSError as error:
                 raise _unwritable(self.folder, error) from error
 

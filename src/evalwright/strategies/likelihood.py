@@ -8,11 +8,18 @@ from string import ascii_uppercase
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Failure, RequestFailed
-from evalwright.core.requests import Ability, Classify, LogLikelihood, RollingLogLikelihood
+from evalwright.core.requests import Ability, Classify, LogLikelihood, Prompt, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET, answer_from, log_likelihood_of
 from evalwright.strategies.registry import Setup
+
+
+def continuation_of(prompt: Prompt, delimiter: str, text: str) -> str:
+    """A text as it is scored behind a prompt: the delimiter first, but where a chat template opens the model's turn,
+    which sets the two apart by itself."""
+    opens_turn = not isinstance(prompt, str) and prompt[-1].role != "assistant"
+    return text if opens_turn else f"{delimiter}{text}"
 
 
 class ChooseByLikelihood:
@@ -35,7 +42,10 @@ class ChooseByLikelihood:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """All options are asked at once."""
         prompt = self.render(sample)
-        requests = [LogLikelihood(prompt, self.delimiter + option) for option in self.options(sample)]
+        requests = [
+            LogLikelihood(prompt, continuation_of(prompt, self.delimiter, option))
+            for option in self.options(sample)
+        ]
         responses = await asyncio.gather(*(ask(TARGET, request) for request in requests))
         values = tuple(log_likelihood_of(response) for response in responses)
         best = max(range(len(values)), key=values.__getitem__)
@@ -68,7 +78,8 @@ class ContinuationLikelihood:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer's text is the target; its worth is in `log_likelihoods[0]` and `responses[0].is_greedy`."""
         prompt = self.render(sample)
-        response = await ask(TARGET, LogLikelihood(prompt, self.delimiter + sample.target))
+        continuation = continuation_of(prompt, self.delimiter, sample.target)
+        response = await ask(TARGET, LogLikelihood(prompt, continuation))
         values = (log_likelihood_of(response),)
         return Answer(sample.target, log_likelihoods=values, prompt=prompt, responses=(response,))
 

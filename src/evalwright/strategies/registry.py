@@ -31,7 +31,7 @@ class Setup:
     """What a task gives its strategy.
 
     render: the prompt of a sample. sampling: how text is drawn. turns: the user turns after the first, None where there is one.
-    delimiter: what stands between a text and a continuation that is scored; separator: between the parts of a text prompt.
+    delimiter: what stands between a text, or what the model began, and a continuation that is scored; separator: between the parts of a text prompt.
     reader: from a scorer's name or use (None: the task's first) to how it reads answers; scorer: to the scorer, bound.
     """
 

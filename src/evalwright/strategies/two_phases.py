@@ -65,7 +65,7 @@ class ReasonThenChoose:
         self._reasoning = replace(
             setup.sampling, max_tokens=reasoning_tokens or setup.sampling.max_tokens, stop=(self._tag,)
         )
-        self._delimiter = setup.delimiter or " "
+        self._delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer behind the tag; its reasoning is what stands before it."""

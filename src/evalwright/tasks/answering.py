@@ -213,8 +213,7 @@ def strategy_of(
         renderer,
         _sampling(drawing),
         renderer.turns if several else None,
-        # After a chat template's own opening of the answer there is nothing to set apart from.
-        delimiter=prompt.delimiter if form == "text" or prompt.prefill else "",
+        delimiter=prompt.delimiter,
         separator=prompt.separator,
         reader=lambda use: _reader(use, scorers),
         scorer=lambda use: _scorer(use, scorers),

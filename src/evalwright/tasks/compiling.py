@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evalwright.core.errors import DatasetError
+from evalwright.core.errors import DatasetError, OutOfReach
 from evalwright.core.samples import Sample
-from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
+from evalwright.core.tasks import MetricSpec, SampleSource, Scorer, Strategy, Task
 from evalwright.metrics.registry import slice_keys
+from evalwright.strategies.likelihood import Given
 from evalwright.tasks import schema
 from evalwright.tasks.answering import (
     PromptFormat,
@@ -31,19 +32,32 @@ from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.prompts import Form, Renderer
 from evalwright.tasks.samples import KNOWN_METADATA, FileSamples, RowError, SampleMaker, load_samples
 from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
+from evalwright.tasks.unreachable import AllRows, Unreachable
 from evalwright.tasks.validation import validated
 from evalwright.tasks.yaml_files import Document, KeyPath, plain
 
 _ROWS_SHOWN = 50
 
 
-def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto", chat: bool = False) -> Task:
+def compile_task(
+    definition: Definition,
+    *,
+    prompt_format: PromptFormat = "auto",
+    chat: bool = False,
+    may_fail_alone: bool = False,
+) -> Task:
     """The Task of one definition. Reads its data once, and checks every row of it.
 
-    Raises TaskError with file and line, DatasetError with file and row, UnknownName, MissingExtra.
+    may_fail_alone: data that are out of reach make a task whose only sample fails. Raises TaskError with file and line, DatasetError with file
+    and row, UnknownName, MissingExtra.
     """
     document = with_prompt_file(definition.document, definition.variables)
-    file = _with_revisions(with_mode_of_strategy(validated(document), document))
+    file = with_mode_of_strategy(validated(document), document)
+    lost: OutOfReach | None = None
+    try:
+        file = _with_revisions(file)
+    except OutOfReach as error:
+        lost = error
     form = form_of(file, document, prompt_format, chat)
     drawing = drawing_of(file, form)
     check_mode(file, document, drawing)
@@ -61,7 +75,17 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         exact=file.answer.mode in ("perplexity", "classify"),
     )
     strategy = strategy_of(file, document, form, drawing, renderer, scorers)
-    samples, pool = _Data(file, document, definition.variables, renderer, scorers, strategy).load()
+    samples: SampleSource
+    pool: FileSamples | None = None
+    try:
+        if lost is not None:
+            raise lost
+        samples, pool = _Data(file, document, definition.variables, renderer, scorers, strategy).load()
+    except OutOfReach as error:
+        if not may_fail_alone or isinstance(strategy, Given):
+            raise
+        samples = AllRows(str(error))
+        strategy = Unreachable(strategy, str(error))
     return Task(
         name=file.task,
         samples=samples,
@@ -78,7 +102,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         ),
         score_as_empty=tuple(file.score_as_empty or ()),
         no_answer=file.no_answer,
-        metadata=plain(file.metadata),
+        metadata={**plain(file.metadata), **getattr(samples, "metadata", {})},
         definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),
         source=str(document.files[0]) if document.files else "",
     )
@@ -223,7 +247,7 @@ def _resolved(
     file: schema.TaskFile,
     form: Form,
     drawing: schema.Drawing,
-    samples: FileSamples,
+    samples: SampleSource,
     pool: FileSamples | None,
     scorers: tuple[Scorer, ...],
     metrics: tuple[MetricSpec, ...],
@@ -258,7 +282,7 @@ def _resolved(
     return dict(plain(out))
 
 
-def _data(dataset: dict[str, Any], samples: FileSamples) -> dict[str, Any]:
+def _data(dataset: dict[str, Any], samples: SampleSource) -> dict[str, Any]:
     dataset = {name: value for name, value in dataset.items() if name != "each" or value}
     rows = dataset.get("rows")
     if rows is not None and len(rows) > _ROWS_SHOWN:

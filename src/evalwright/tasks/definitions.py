@@ -106,7 +106,7 @@ def expand(document: Document) -> list[Definition]:
     members: list[Definition] = []
     seen: dict[str, Mapping[str, Any]] = {}
     for variables in _variables(document, each):
-        member = Definition(replace(plain, value=_filled(value, (), variables, plain)), variables)
+        member = Definition(filled(plain, variables), variables)
         if member.name in seen:
             raise document.error(
                 ("task",),
@@ -178,6 +178,11 @@ def table_file(document: Document) -> Path | None:
     if isinstance(each, Mapping) and set(each) == {"table"} and isinstance(each["table"], str):
         return document.folder(("for_each", "table")) / each["table"]
     return None
+
+
+def filled(document: Document, variables: Mapping[str, Any]) -> Document:
+    """The document with the templates over the variables of `for_each` rendered; those over rows stay as they are."""
+    return replace(document, value=_filled(document.value, (), variables, document))
 
 
 def _filled(value: Any, path: KeyPath, variables: Mapping[str, Any], document: Document) -> Any:

@@ -84,7 +84,8 @@ class Dialect(Protocol):
     Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score has a part for each metric. Whoever
     implements it imports what is heavy in the methods. right_or_wrong: metrics whose values are 0 or 1, for stopping rules.
     One may have `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run uses, `keys`: those of its
-    task files that ours do not have, and `takes_limit`: whether a run's limit is a setting of its tasks too.
+    task files that ours do not have, and `takes_limit`: whether a run's limit is a setting of its tasks too; `takes_among_others` whether
+    its setting `among_others` is, by which a task that cannot be loaded beside others fails alone.
     """
 
     right_or_wrong: frozenset[str]

@@ -13,6 +13,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
+from evalwright.core.local_paths import why_not_local
 from evalwright.core.private import LARGEST_DOCUMENT, open_private, ordinary
 from evalwright.core.secrets import mask
 from evalwright.core.text import printable
@@ -24,8 +25,11 @@ def place_of(path: Path) -> Path:
     """Where a file or a folder that was named really is. Raises OSError where a link leads it elsewhere.
 
     Who brought a folder may have put links into it, so a name within the working folder stays within it, and a name elsewhere
-    within the folder that was named; who wants to write where a link leads names that place.
+    within the folder that was named; who wants to write where a link leads names that place. Raises OSError too for an address such
+    as s3://bucket.
     """
+    if why := why_not_local(path):
+        raise OSError(errno.EINVAL, why)
     real = Path(os.path.realpath(path))
     own = Path.cwd() if not path.is_absolute() and ".." not in path.parts else path.parent
     folder = Path(os.path.realpath(own))

@@ -18,7 +18,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
-from evalwright.core.private import home_folder, ordinary
+from evalwright.core.private import cache_folder, ordinary
 from evalwright.tasks import decorator
 from evalwright.tasks.entry_points import offered
 from evalwright.tasks.files import write_text
@@ -195,13 +195,7 @@ class _Cache:
 
 
 def _cache_path() -> Path:
-    """In $EVALWRIGHT_HOME, or a `.evalwright` that is there; else in the user's cache folder, so a listing leaves no trace."""
-    with suppress(ConfigurationError):  # another user's is not used
-        home = home_folder()
-        if ("EVALWRIGHT_HOME" in os.environ and not home.exists()) or os.access(home, os.W_OK):
-            return home / "tasks.json"
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "evalwright" / "tasks.json"
+    return cache_folder() / "tasks.json"
 
 
 def unchanged(stamps: Mapping[str, Stamp]) -> bool:

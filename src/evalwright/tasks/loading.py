@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName, closest
+from evalwright.core.local_paths import check_local
 from evalwright.core.private import no_file
 from evalwright.core.tasks import Task
 from evalwright.tasks import decorator, dialects
@@ -19,7 +20,7 @@ from evalwright.tasks.data_files import as_data_file, data_file_task
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
 from evalwright.tasks.index import TaskIndex
-from evalwright.tasks.overrides import nested, with_overrides
+from evalwright.tasks.overrides import BEFORE_FOR_EACH, nested, with_overrides
 from evalwright.tasks.yaml_files import Document, Trust, read_document, shown
 
 PromptFormat = Literal["auto", "chat", "text"]
@@ -59,13 +60,15 @@ def load_tasks(
     num_fewshot: int | None = None,
     limit: float | None = None,
     used: set[str] | None = None,
+    n_names: int | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
     A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks; of them `trust`
     holds for task files of ours too: those in its folders may read files anywhere. limit: of the run's samples, where scores depend on it. used: told of the settings that a
-    task file of ours used.
+    task file of ours used. n_names: how many names the run has. Of several tasks, one whose data are out of reach is then a task that fails alone;
+    without it the error is raised.
     """
     if num_fewshot is not None and (type(num_fewshot) is not int or num_fewshot < 0):
         raise TaskError(f"The number of shots must be a whole number of 0 or more, not {num_fewshot!r}.")
@@ -76,6 +79,8 @@ def load_tasks(
             )
         own, name = foreign
         of_run = {"num_fewshot": num_fewshot, "limit": limit if getattr(own, "takes_limit", False) else None}
+        if (n_names or 1) > 1 and getattr(own, "takes_among_others", False):
+            of_run["among_others"] = True
         given = {key: value for key, value in of_run.items() if value is not None}
         return own.load(name, {**(dialect or {}), **given}, prompt_format=prompt_format, chat=chat)
     from evalwright.tasks.compiling import compile_task
@@ -88,10 +93,9 @@ def load_tasks(
         names = [item.name for item in found]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         raise TaskError(f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them.")
-    made = [
-        item if isinstance(item, Task) else compile_task(item, prompt_format=prompt_format, chat=chat)
-        for item in found
-    ]
+    may_fail_alone = n_names is not None and max(n_names, len(found)) > 1
+    how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat, "may_fail_alone": may_fail_alone}
+    made = [item if isinstance(item, Task) else compile_task(item, **how) for item in found]
     if trust.used and used is not None:
         used.add("trust")
     return made
@@ -143,7 +147,7 @@ def find_definitions(
     if path is not None:
         document = read_document(path)
         _check_own(document, shown(path))
-        return list(_members(_expanded(document, overrides, trust), member, shown(path)))
+        return list(_expanded(document, overrides, trust, member, shown(path)))
     if (data := as_data_file(name)) is not None:
         rest = {key: value for key, value in nested(overrides or {}).items() if key != "columns"}
         return list(definitions_of(data_file_task(data, overrides), base=Path.cwd(), overrides=rest))
@@ -156,7 +160,7 @@ def find_definitions(
             for entry in entries:
                 file = Path(entry.path)
                 one = name if name in entry.members and name not in entry.groups else None
-                out.extend(_members(_expanded(read_document(file), overrides, trust), one, shown(file)))
+                out.extend(_expanded(read_document(file), overrides, trust, one, shown(file)))
             return out
         registered = decorator.from_entry_point(name)
         if registered is None:
@@ -247,16 +251,35 @@ def with_shots(found: Definition | Task, count: int | None) -> Definition | Task
 
 
 def _expanded(
-    document: Document, overrides: Mapping[str, Any] | None, trust: Trust | None = None
+    document: Document,
+    overrides: Mapping[str, Any] | None,
+    trust: Trust | None = None,
+    member: str | None = None,
+    label: str = "",
 ) -> list[Definition]:
+    """The definitions of a file, or the one of that name, with the overrides applied. label: the file, for errors."""
     whole = with_includes(replace(document, trust=trust) if trust else document)
-    return expand(with_overrides(whole, overrides, Path.cwd()) if overrides else whole)
+    changes, folder = nested(overrides or {}), Path.cwd()
+    names = {key: changes.pop(key) for key in BEFORE_FOR_EACH if key in changes}
+    if names:
+        whole = with_overrides(whole, names, folder)
+    members = _members(expand(whole), member, label)
+    if not changes:
+        return members
+    return [
+        replace(
+            definition,
+            document=with_overrides(definition.document, changes, folder, definition.variables),
+        )
+        for definition in members
+    ]
 
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:
     """A path and member, where the name is one: it ends in .yaml or .yml, or that with `:member`."""
     for text, member in ((name, None), (name.rpartition(":")[0], name.rpartition(":")[2])):
         if text.lower().endswith((".yaml", ".yml")):
+            check_local(text, "The task file")
             path = Path(text).expanduser()
             if not path.is_file():
                 if os.path.lexists(path):

@@ -2,35 +2,83 @@
 
 Keys nest or are dotted ("prompt.few_shot.count"). Scorers and metrics are lists in a file, and are reached by their names:
 `scorers.consistency.threshold`. File names start from the folder that the person is in, not from that of the task's file.
+
+An override changes the values that it names and leaves the others, also where the file gives a whole mapping as one
+template (`answer: "{{ {'mode': mode, ...} }}"`): it is applied to each task of `for_each` after its templates are rendered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import TaskError, UnknownName
-from evalwright.tasks.definitions import merge, merged
+from evalwright.tasks.definitions import filled, merge, merged
 from evalwright.tasks.names import SOURCES
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 
 _LISTS = ("scorers", "metrics")
+_FORMS = ("text", "chat")
 _OF_SOURCES = (*SOURCES, "format", "key", "revision", "config", "split")
 
 
-def with_overrides(document: Document, overrides: Mapping[str, Any], base: Path | None = None) -> Document:
-    """The document with values put over it. base: the folder of relative file names in them; default: the document's.
+BEFORE_FOR_EACH = ("for_each", "task")
+"""Keys that say which tasks a file has."""
 
-    Raises UnknownName for a scorer or metric that the task does not have.
+
+def with_overrides(
+    document: Document,
+    overrides: Mapping[str, Any],
+    base: Path | None = None,
+    variables: Mapping[str, Any] | None = None,
+) -> Document:
+    """The document with values put over it.
+
+    Args:
+        document: a task's definition, its templates over `for_each` rendered.
+        overrides: the values, by nested or dotted keys.
+        base: the folder of relative file names in them; default: the document's.
+        variables: the task's values of `for_each`, for templates in the overrides.
+
+    Raises:
+        UnknownName: the task has no scorer or metric of that name.
     """
-    value = nested(overrides)
+    given = nested(overrides)
+    if variables:
+        given = filled(_document_of(given, document, base), variables).value
     for name in _LISTS:
-        if isinstance(value.get(name), Mapping):
-            value[name] = _with_options(document, name, value[name])
-    _replace_sources(document.value, value)
-    bases = {} if base is None else dict.fromkeys(_leaves(value), base)
-    return merge(document, Document(value, "the overrides", document.base, bases=bases))
+        if isinstance(given.get(name), Mapping):
+            given[name] = _with_options(document, name, given[name])
+    document = replace(document, value=_long_dataset(document.value, given))
+    _replace_sources(document.value, given)
+    document = replace(document, value=_without_forms(document.value, given))
+    return merge(document, _document_of(given, document, base))
+
+
+def _document_of(given: dict[str, Any], document: Document, base: Path | None) -> Document:
+    bases = {} if base is None else dict.fromkeys(_leaves(given), base)
+    return Document(given, "the overrides", document.base, bases=bases)
+
+
+def _long_dataset(own: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The task's own values with `dataset: FILE` in its long form, where an override changes another key of it."""
+    if isinstance(own.get("dataset"), str) and isinstance(given.get("dataset"), Mapping):
+        return {**own, "dataset": {"path": own["dataset"]}}
+    return own
+
+
+def _without_forms(own: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The task's own values without what `answer.text` and `answer.chat` say of a setting that an override of `answer` changes."""
+    answer, changed = own.get("answer"), given.get("answer")
+    if not isinstance(answer, Mapping) or not isinstance(changed, Mapping):
+        return own
+    kept = dict(answer)
+    for form in _FORMS:
+        if isinstance(answer.get(form), Mapping):
+            kept[form] = {key: setting for key, setting in answer[form].items() if key not in changed}
+    return {**own, "answer": kept}
 
 
 def _replace_sources(own: Any, given: dict[str, Any]) -> None:

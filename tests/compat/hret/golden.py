@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 import evalwright.compat.hret as package
+from compat.hret import recorded_weights
 from evalwright.compat.hret import (
     datasets,
     evaluation,
@@ -432,6 +433,8 @@ def output_differences(record: Record, wanted: Any, value: Any) -> list[str]:
 
 def opened(name: str, arguments: Mapping[str, Any] | None = None) -> Any:
     """As `open_model`, but the weights and services that are not here are answered for by the record."""
+    if name in recorded_weights.NAMES:
+        return recorded_weights.recorded_model(name, CURRENT[-1].record)
     if name == "hf/fake":
         return _scripted(name, lambda request: CURRENT[-1].answer("judge_hf", request.prompt))
     if name.startswith("litellm/"):
@@ -482,8 +485,10 @@ def differences(record: Record, value: Any, error: BaseException | None, replay:
     """Where the call came to something else than in the record: nothing for equal ones."""
     wanted = record.get("exception")
     if wanted or error:
+        if wanted and error and wanted["type"] in {kind.__name__ for kind in type(error).__mro__}:
+            return []  # caught by the same `except`
         got = type(error).__name__ if error else "no exception"
-        return [] if wanted and error else [f"exception: {got} {error}, recorded {wanted}"]
+        return [f"exception: {got} {error}, recorded {wanted}"]
     found = []
     if isinstance(value, util.EvaluationResult) and "metrics" in record:
         found += result_differences(record, value)

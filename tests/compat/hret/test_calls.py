@@ -356,9 +356,6 @@ def test_what_rules_are_unsure_of_counts_and_is_in_the_result() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"judge_params": {"model_name": "m"}}, "judge_params have no effect without judge_model"),
-        ({"reward_params": {"how": "x"}}, "reward_params have no effect without reward_model"),
-        ({"scaling_params": {"n_paths": 3}}, "scaling_params have no effect without a scaling method"),
         ({"num_few_shot": -1}, "num_few_shot must be a whole number from 0 on, not -1."),
         ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "split": "dev"}, "no splits"),
         ({"dataset": "generic_file", "dataset_params": {"file_path": "a.csv"}, "subset": "c"}, "no subsets"),
@@ -368,6 +365,28 @@ def test_what_would_have_no_effect_is_refused(more: dict[str, Any], said: str) -
     Path("a.csv").write_text("input,reference\na,b\n", encoding="utf-8")
     assert said in run(**more).metrics["pipeline_error"]
     assert "pipeline_error" not in run(scoring="published", **more).metrics
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_parameters_of_what_is_not_named_are_noted(scoring: str, caplog: pytest.LogCaptureFixture) -> None:
+    result = run(
+        scoring=scoring,
+        judge_model=None,
+        reward_model=None,
+        judge_params={"model_name": "m"},
+        reward_params={"how": "x"},
+        scaling_method=None,
+        scaling_params={"beam_size": 3, "num_iterations": 5},
+        evaluator_params={},
+    )
+    notes = [
+        "scaling_params have no effect without scaling_method.",
+        "judge_params have no effect without judge_model.",
+        "reward_params have no effect without reward_model.",
+    ]
+    assert result.info["notes"] == notes and "pipeline_error" not in result.metrics
+    assert [record.message for record in caplog.records if "no effect" in record.message] == notes
+    assert "notes" not in run(scoring=scoring, judge_params={}, scaling_params={}).info
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
@@ -619,3 +638,105 @@ def test_saved_samples_without_a_verdict_are_failures_and_likelihoods_are_verdic
     assert saved("options", "log_likelihood", {"accuracy": 0.5}, right, wrong).estimate.value == 0.5
     pair = {**said, "judge_correct": True, "judge_winner": "A"}
     assert saved("pairs", "llm_judge", {"judge_accuracy": 1.0}, pair).label == "judge_accuracy"
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_a_class_derived_from_an_evaluator_of_hret_is_called(scoring: str) -> None:
+    @evaluation.register_evaluator("lengths")
+    class Lengths(evaluation.StringMatchEvaluator):
+        name = "lengths"
+
+        def parse_prediction(self, raw_output: Any) -> Any:
+            return str(raw_output).removeprefix("정답: ")
+
+        def evaluate_predictions(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+            assert not any(str(one["prediction"]).startswith("정답") for one in samples)
+            return {**super().evaluate_predictions(samples), "n": len(samples)}
+
+    result = run(evaluation_method="lengths", evaluator_params={"ignore_case": False}, scoring=scoring)
+    assert result.metrics == {"accuracy": 1.0, "n": 6}
+
+
+class Logits(Model):
+    """Says what is right, with the logits of the row's `says`."""
+
+    def generate_batch(
+        self, inputs: list[dict[str, Any]], return_logits: bool = False, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        return [{**one, "prediction": one["reference"], "logits": one["says"]} for one in inputs]
+
+
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_a_row_with_logits_that_are_none_fails_alone(scoring: str) -> None:
+    models.register_model("logits")(Logits)
+    row = {"input": "?", "reference": "a", "options": ["a", "b"]}
+    rows = [{**row, "says": None}, {**row, "says": {"option_log_probs": [-1.0, -2.0]}}]
+    how: dict[str, Any] = {"evaluation_method": "log_likelihood", "dataset_params": {"rows": rows}}
+    result = run(model="logits", model_params={}, scoring=scoring, **how)
+    first, second = result.samples
+    assert first["score_error"] and "score_error" not in second
+    assert result.info["n_missing"] == 1
+    assert result.metrics["accuracy"] == (0.5 if scoring == "published" else 1.0)
+    how["dataset_params"] = {"rows": rows[:1]}
+    assert "pipeline_error" in run(model="logits", model_params={}, scoring=scoring, **how).metrics
+
+
+def test_published_best_of_n_goes_by_the_sum_that_a_class_gives() -> None:
+    @models.register_model("sums")
+    class Sums(Model):
+        draws: Iterator[tuple[str, Any]] = iter(())
+
+        def generate_batch(self, inputs: list[dict[str, Any]], *_: Any, **__: Any) -> list[dict[str, Any]]:
+            drawn = [next(Sums.draws) for _ in inputs]
+            return [
+                {**one, "prediction": text, "logits": logits}
+                for one, (text, logits) in zip(inputs, drawn, strict=True)
+            ]
+
+    how: dict[str, Any] = {
+        "scaling_method": "best_of_n",
+        "scaling_params": {"n": 3},
+        "scoring": "published",
+        "dataset_params": {"rows": [{"input": "?", "reference": "b"}]},
+    }
+    Sums.draws = iter(
+        [("a", {"sum_log_prob": -2.0}), ("b", {"sum_log_prob": -1.0}), ("c", {"sum_log_prob": -3})]
+    )
+    assert run(model="sums", model_params={}, **how).metrics == {"accuracy": 1.0}
+    Sums.draws = iter([("a", None), ("b", {"sum_log_prob": -1.0}), ("c", None)])
+    assert "logits that are None" in run(model="sums", model_params={}, **how).metrics["pipeline_error"]
+
+
+def test_a_decorated_function_is_evaluated_in_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hret, "_global_config", hret.HRETConfig(auto_save_results=False))
+
+    @hret.evaluate(dataset="rows", model="huggingface", language_penalize=False)
+    def checkpoint(input_text: str) -> str:
+        return str(int(input_text.split()[0]) + 1)
+
+    with hret.evaluation_context(run_name="epoch_3", dataset="rows", language_penalize=False) as context:
+        assert context.evaluate(checkpoint).metrics == checkpoint().metrics == {"accuracy": 1.0}
+
+
+def test_classes_are_where_the_documents_of_hret_import_them_from() -> None:
+    from evalwright.compat.hret.evaluation.log_prob import LogProbEvaluator
+    from evalwright.compat.hret.evaluation.math_eval import MathMatchEvaluator
+    from evalwright.compat.hret.evaluation.partial_match import PartialMatchEvaluator
+    from evalwright.compat.hret.evaluation.string_match import StringMatchEvaluator
+    from evalwright.compat.hret.scaling_methods.beam_search import BeamSearch
+    from evalwright.compat.hret.scaling_methods.best_of_n import BestOfN
+    from evalwright.compat.hret.scaling_methods.self_consistency import SelfConsistencyScalingMethod
+
+    evaluators = (LogProbEvaluator, MathMatchEvaluator, PartialMatchEvaluator, StringMatchEvaluator)
+    assert {cls.name for cls in evaluators} < evaluation.EVALUATION_REGISTRY.keys()
+    methods = {BeamSearch, BestOfN, SelfConsistencyScalingMethod}
+    assert methods <= set(scaling_methods.SCALING_REGISTRY.values())
+
+
+def test_a_litellm_model_takes_what_its_library_takes() -> None:
+    given: dict[str, Any] = {"provider": "openai", "model_name": "m", "api_key": "k", "temperature": 0.0}
+    model = load_model("litellm", **given, max_tokens=512, stop="끝", seed=3, frequency_penalty=0.5)
+    for published in (True, False):
+        sampling = model.native(published=published).sampling
+        assert (sampling.max_tokens, sampling.stop, sampling.seed) == (512, ("끝",), 3)
+    assert load_model("litellm", **given).native(published=False).sampling.max_tokens == 128

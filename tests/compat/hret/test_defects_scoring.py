@@ -280,7 +280,9 @@ def test_defect_12_an_empty_reference_is_an_error_and_1_is_not_in_12() -> None:
     found = evaluate_rows(
         "partial_match", {}, [{"prediction": "a", "reference": ""}, {"prediction": "b", "reference": "b"}]
     )
-    assert found["metrics"] == {"accuracy": 1} and "no reference" in found["samples"][0]["error"]
+    assert (
+        found["metrics"] == {"accuracy": 1, "n_missing": 1} and "no reference" in found["samples"][0]["error"]
+    )
 
 
 def test_defect_14_likelihoods_also_by_length_with_confidence_and_calibration() -> None:
@@ -483,3 +485,54 @@ def test_long_hostile_replies_take_little_time(text: str) -> None:
         begun = time.process_time()
         verdict(method, row, text)
         assert time.process_time() - begun < 0.5
+
+
+PREDICTED = [
+    (
+        "math_match",
+        {"latex_only": True, "extract_final_answer": True},
+        {"prediction": "Answer: \\boxed{1,2,3,4\\text{inch}}", "reference": "${1,3} \\cup {2,4}$"},
+    ),
+    # As HRET's page has it, where "\b" is a backspace.
+    ("math_match", {}, {"prediction": "Answer: \boxed{1,2,3}", "reference": "{1,2} \\cup {3}"}),
+    ("math_match", {}, {"prediction": "Answer: x^2 + 2x + 1", "reference": "(x+1)^2"}),
+    ("math_match", {}, {"prediction": "정답: 42입니다.", "reference": "42"}),
+    ("string_match", {}, {"prediction": "정답은 (B) 입니다", "reference": "(B)", "options": LETTERS}),
+    ("partial_match", {}, {"prediction": "대한민국 서울특별시 강남구", "reference": "서울특별시"}),
+    (
+        "log_likelihood",
+        {},
+        {
+            "options": ["Seoul", "Busan", "Daegu"],
+            "reference": "Busan",
+            "logits": {"option_log_probs": [-1.2, -0.5, -2.3]},
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "row"), PREDICTED)
+def test_classes_measure_predictions_as_they_evaluate_them(
+    name: str, params: dict[str, Any], row: dict[str, Any]
+) -> None:
+    rows = [dict(row)]
+    metrics = get_evaluator(name, **params).evaluate_predictions(rows)
+    assert metrics["accuracy"] == 1.0 and rows[0]["evaluation"]["is_correct"]
+    assert metrics == get_evaluator(name, **params).evaluate([dict(row)])["metrics"]
+    missing = get_evaluator(name, **params).evaluate_predictions(
+        [dict(row), {**row, "prediction": None, "logits": None}]
+    )
+    assert missing["accuracy"] == 1.0 and missing["n_missing"] == 1
+
+
+def test_the_class_of_a_judge_measures_predictions_with_marks_and_questions() -> None:
+    judge = Judge(lambda prompt: {"grade": 4})
+
+    class Model:
+        def judge_batch(self, inputs: list[dict[str, Any]], **_: Any) -> list[dict[str, Any]]:
+            return [{**one, "prediction": judge.reply(str(one["input"]))} for one in inputs]
+
+    evaluator = get_evaluator("llm_judge", model=Model(), default_judge_type="k2_eval")
+    rows = [{"input": "수도는 어디인가?", "prediction": "서울", "reference": ""}]
+    assert evaluator.evaluate_predictions(rows) == {"average_judge_score": 4}
+    assert "수도는 어디인가?" in judge.prompts[0] and '"check"' in judge.prompts[0]

@@ -1,4 +1,8 @@
-"""HRET's recorded runs against ours in published mode: prompts by role, metrics, and every field of every sample."""
+"""HRET's recorded runs against ours in published mode: prompts by role, metrics, and every field of every sample.
+
+Two exceptions are equal only where their types are, or ours derives from HRET's. Runs with weights that are not here are bound to
+what the weights answered (`recorded_weights.py`); test_models.py compares with HRET's formula on weights of our own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ PARTS = 8
 
 FUNCTION = "the function that was given is evaluated; HRET evaluates the configured back end"
 MISSING_NAME = f"{FUNCTION}, and fails without weights"
-WEIGHTS = "the weights of the recorded run are not here; tests/compat/hret/test_models.py compares with HRET's own arithmetic"
+EXAMPLE_FILE = "the example file of HRET is not here, and needs a model of the hub"
 NO_TEXT = "a reply without text is wrong in its row; HRET raises and loses all rows"
 DIFFERENT = {
     "ds/k2_eval/judge_no_judge_model": "a judge that is missing is an error of the call; HRET's is inside of the metrics",
@@ -24,14 +28,12 @@ DIFFERENT = {
     "eval/log_likelihood/none_pred": NO_TEXT,
     "eval/alias_log_prob": "the documented name is taken",
     "openai/flaky_loglik": NO_TEXT,
-    "openai/full_path_404": "the documented address with the interface's path is taken",
     "config/null_section": "a section without a value is like one that is missing; HRET raises AttributeError",
-    "config/examples_evaluator_config": WEIGHTS,
-    "config/examples_aime2025_config": WEIGHTS,
-    "config/examples_hret_config": WEIGHTS,
+    "config/examples_evaluator_config": EXAMPLE_FILE,
+    "config/examples_aime2025_config": EXAMPLE_FILE,
+    "config/examples_hret_config": EXAMPLE_FILE,
     "cli/bad_json": "wrong usage, exit code 2; HRET goes on without the parameters",
     "cli/math_json": "the result is written; HRET loses it, as JSON does not know sympy's objects",
-    "cli/error_exit": "exit code 1; HRET's is 0",
     "unit/registries": "the registries in another order, with what this test registers",
     "unit/string_match/empty_list": "no samples have the accuracy 0; HRET raises IndexError",
     "plugin/row_shape_2": "chat messages are sent as they are; HRET raises TypeError",
@@ -50,20 +52,18 @@ DIFFERENT = {
     "litellm/judge_k2": "each verdict is its own sample's; HRET has them in the order of their arrival",
     "litellm/azure": "a sample keeps its options; HRET loses them",
     "plugin/result_api": "citations of all benchmarks, by the keys of their entries",
+    "unit/get_raw_samples/benchhub_1": "the raw rows are given; HRET raises NotImplementedError",
+    "hf/gen_default_temperature0": "temperature 0 is greedy; HRET raises ValueError",
     "hf/reward_best_of_n": "a tokenizer without a padding token is used; HRET raises ValueError",
     **dict.fromkeys(
         (f"unit/math_match/matrix{n}" for n in (0, 1, 3)),
         "another version of math-verify writes what it reads in `42\\%` in another way",
     ),
-    **dict.fromkeys(
-        (
-            "hf/string_match_is_likelihood", "hf/loglik_kormed", "hf/loglik_kmmlu_fewshot", "hf/loglik_click", "hf/beam_search",
-            "hf/gen_greedy_bs4_padding_defect", "hf/benchhub_empty_options", "hf/reward_best_of_n_pad_bs3", "hf/score_option",
-        ),
-        WEIGHTS,
-    ),
 }  # fmt: skip
 """Where ours is meant to do something else than HRET did, and what."""
+
+NOT_COMPARED = {"hf/gen_greedy_bs4_padding_defect": ".tokens:"}
+"""Fields alone: HRET's padding defect wrote tokens of the prompt, which have no log-probabilities."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -74,7 +74,8 @@ def test_recorded_runs_are_reproduced(part: int, tmp_path: Path) -> None:
             name = record["name"]
             if name in DIFFERENT or blake2b(name.encode(), digest_size=2).digest()[0] % PARTS != part:
                 continue
-            found = golden.differences(record, *golden.run(record, port, Path.cwd()))
-            if found:
-                wrong[name] = found[:3]
+            differences = golden.differences(record, *golden.run(record, port, Path.cwd()))
+            field = NOT_COMPARED.get(name)
+            if remaining := [line for line in differences if not field or field not in line]:
+                wrong[name] = remaining[:3]
     assert wrong == {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,32 @@ def test_an_image_that_cannot_be_read_fails_its_sample_and_published_is_a_senten
     assert "[Error processing image: nowhere.png]" in str(sent)
 
 
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+@pytest.mark.parametrize("same_place", [True, False])
+def test_judge_and_generator_may_be_one_model(scoring: str, same_place: bool) -> None:
+    def answer(prompt: str) -> str:
+        if "Model's Response" not in prompt and '"check"' not in prompt:
+            return "답"
+        mark = re.search(r'"check": "(\w+)"', prompt)
+        return (
+            json.dumps({"check": mark[1], "reason": "-", "grade": 4}) if mark else "Evaluation: ok\nScore: 4"
+        )
+
+    with serving(answer=answer) as first, serving(answer=answer) as second:
+        judge_url = first.url if same_place else second.url
+        result = run(
+            scoring,
+            model_params={"model_name": "m", "api_base": first.url},
+            judge_model="openai_judge",
+            judge_params={"model_name": "m", "api_base": judge_url, "api_key": "sk-any"},
+            evaluation_method="llm_judge",
+            evaluator_params={"default_judge_type": "k2_eval"},
+        )
+        asked = [sum(server.received.values()) for server in (first, second)]
+    assert result.metrics == {"average_judge_score": 4.0}
+    assert asked == ([12, 0] if same_place else [6, 6])
+
+
 def test_responses_are_paid_for_once() -> None:
     with serving(answer=lambda prompt: "1") as server:
         for _ in range(2):
@@ -122,47 +150,133 @@ def test_classes_of_back_ends_and_scaling_methods_work_by_themselves() -> None:
         load_scaling_method("best_of_n").apply([{"input": "x"}])
 
 
-@pytest.mark.torch
-def test_options_have_hret_s_log_probabilities(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    from support.tiny_models import make_tiny_model
+OPTION_ROWS: list[dict[str, Any]] = [
+    {
+        "input": "Question: two and two?\nAnswer:",
+        "reference": "four",
+        "options": ["three", "four", "it is five"],
+    },
+    {"input": "질문: 하늘은?\n답:", "reference": "푸르다", "options": ["푸르다", "붉다"]},
+]
 
-    folder = make_tiny_model(tmp_path / "tiny", "gpt2")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    weights = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
-    def by_formula(prompt: str, option: str) -> float:
-        ids = tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
-        start = tokenizer(prompt, return_tensors="pt").input_ids.shape[1]
-        with torch.no_grad():
-            scores = torch.log_softmax(weights(ids).logits[0], dim=-1)
+class Transformer:
+    """A small model, and HRET's formula for the log-probability of an option behind a prompt."""
+
+    def __init__(self, folder: Path) -> None:
+        torch = pytest.importorskip("torch")
+        transformers = pytest.importorskip("transformers")
+        from support.tiny_models import make_tiny_model
+
+        self.folder = make_tiny_model(folder, "gpt2")
+        self._tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder)
+        self._weights = transformers.AutoModelForCausalLM.from_pretrained(self.folder).eval()
+        self._torch = torch
+
+    def by_formula(self, prompt: str, option: str) -> float:
+        ids = self._tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
+        start = self._tokenizer(prompt, return_tensors="pt").input_ids.shape[1]
+        with self._torch.no_grad():
+            scores = self._torch.log_softmax(self._weights(ids).logits[0], dim=-1)
         return float(sum(scores[place - 1, ids[0, place]] for place in range(start, ids.shape[1])))
 
-    rows = [
-        {
-            "input": "Question: two and two?\nAnswer:",
-            "reference": "four",
-            "options": ["three", "four", "it is five"],
-        },
-        {"input": "질문: 하늘은?\n답:", "reference": "푸르다", "options": ["푸르다", "붉다"]},
-    ]
-    params = {"model_name_or_path": str(folder), "device": "cpu"}
+    def run(self, scoring: str, **more: Any) -> EvaluationResult:
+        params = {"model_name_or_path": str(self.folder), "device": "cpu", **more.pop("model_params", {})}
+        return run(scoring, model="huggingface", model_params=params, **more)
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory: pytest.TempPathFactory) -> Transformer:
+    return Transformer(tmp_path_factory.mktemp("weights") / "tiny")
+
+
+@pytest.mark.torch
+def test_options_have_hret_s_log_probabilities(transformer: Transformer) -> None:
+    rows = {"rows": OPTION_ROWS}
     for scoring in ("published", "corrected"):
-        result = run(
-            scoring,
-            model="huggingface",
-            model_params=params,
-            evaluation_method="log_likelihood",
-            dataset_params={"rows": rows},
-        )
-        for row, sample in zip(rows, result.samples, strict=True):
-            expected = [by_formula(str(row["input"]), option) for option in row["options"]]
+        result = transformer.run(scoring, evaluation_method="log_likelihood", dataset_params=rows)
+        for row, sample in zip(OPTION_ROWS, result.samples, strict=True):
+            expected = [transformer.by_formula(row["input"], option) for option in row["options"]]
             assert sample["logits"]["option_log_probs"] == pytest.approx(expected, abs=1e-3)
-    drawn = run(
+    model = load_model("huggingface", model_name_or_path=str(transformer.folder), device="cpu")
+    for prompt in ("질문: 하늘은?", "A ", "정답:\n"):
+        for option in ("(A)", "푸르다", ""):
+            assert model._score_option(prompt, option) == pytest.approx(
+                transformer.by_formula(prompt, option), abs=1e-3
+            )
+    drawn = transformer.run(
         "published",
-        model="huggingface",
-        model_params={**params, "max_new_tokens": 3},
+        model_params={"max_new_tokens": 3},
         dataset_params={"rows": [{"input": "1?", "reference": "1"}]},
     )
     assert "pipeline_error" not in drawn.metrics  # defect 26: temperature 0 with do_sample
+    logits = drawn.samples[0]["logits"]  # as HRET's back end, unasked
+    assert logits["sum_log_prob"] == pytest.approx(sum(logits["token_log_probs"])) and logits["tokens"]
+
+
+TRIGGER = "차근차근 생각하자."
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("scoring", "behind"),
+    [("published", ""), ("corrected", f"\n{TRIGGER}\n")],
+    ids=["published", "corrected"],
+)
+def test_options_are_scored_by_likelihood_with_a_chain_of_thought(
+    transformer: Transformer, scoring: str, behind: str
+) -> None:
+    result = transformer.run(
+        scoring,
+        model_params={"cot": True, "cot_trigger": TRIGGER, "max_new_tokens": 4},
+        evaluation_method="log_likelihood",
+        dataset_params={"rows": OPTION_ROWS},
+    )
+    assert "n_missing" not in result.metrics
+    right = []
+    for row, sample in zip(OPTION_ROWS, result.samples, strict=True):
+        expected = [transformer.by_formula(row["input"] + behind, option) for option in row["options"]]
+        assert sample["logits"]["option_log_probs"] == pytest.approx(expected, abs=1e-3)
+        assert sample["prediction"] == row["options"][expected.index(max(expected))]
+        assert sample.get("chain_of_thought") is None
+        right.append(sample["prediction"] == row["reference"])
+    assert result.metrics["accuracy"] == sum(right) / len(right)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("method", ["self_consistency", "best_of_n", "beam_search"])
+def test_options_are_scored_by_likelihood_with_a_scaling_method(
+    transformer: Transformer, method: str
+) -> None:
+    result = transformer.run(
+        "corrected",
+        evaluation_method="log_likelihood",
+        scaling_method=method,
+        dataset_params={"rows": OPTION_ROWS},
+    )
+    assert "n_missing" not in result.metrics and "pipeline_error" not in result.metrics
+    assert all(
+        len(sample["logits"]["option_log_probs"]) == len(sample["options"]) for sample in result.samples
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("scoring", ["published", "corrected"])
+def test_the_best_of_n_keeps_its_logits(transformer: Transformer, scoring: str) -> None:
+    result = transformer.run(
+        scoring,
+        model_params={"max_new_tokens": 3, "temperature": 1.0},
+        scaling_method="best_of_n",
+        scaling_params={"n": 4},
+        dataset_params={"rows": [{"input": "1?", "reference": "1"}]},
+    )
+    (sample,) = result.samples
+    logits = sample["logits"]
+    assert len(logits["token_log_probs"]) == len(logits["tokens"]) > 0
+    assert logits["sum_log_prob"] == pytest.approx(sum(logits["token_log_probs"]))
+    if scoring == "corrected":
+        assert "".join(logits["tokens"]).startswith(sample["prediction"])
+    alone = transformer.run(
+        "corrected", model_params={"max_new_tokens": 3}, dataset_params={"rows": OPTION_ROWS}
+    )
+    assert not any("logits" in row for row in alone.samples)

@@ -10,6 +10,7 @@ import pytest
 
 from evalwright.compat.hret import judging as judges
 from evalwright.compat.hret import published, settings
+from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.scoring import method_of
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
@@ -61,3 +62,17 @@ def test_patterns_of_a_call_are_bounded_and_checked_at_once() -> None:
         method_of("partial_match", {"regexes_to_ignore": ["("]})
     with pytest.raises(UnknownName, match="Unknown parameter 'normalize'"):
         method_of("log_likelihood", {"normalize": True})
+
+
+def test_logits_that_are_none_raise_as_hret_does() -> None:
+    row = {"options": ["a", "b"], "reference": "a", "prediction": "a", "logits": None}
+    with pytest.raises(AttributeError, match="logits are None") as raised:
+        get_evaluator("log_likelihood").evaluate([dict(row)])
+    assert isinstance(raised.value, ScoringError)
+    without = {key: one for key, one in row.items() if key != "logits"}
+    assert get_evaluator("log_likelihood").evaluate([without])["metrics"] == {"accuracy": 1.0}
+    with pytest.raises(KeyError, match="reference"):
+        get_evaluator("string_match").evaluate([{"prediction": "a"}])
+    for name in ("log_likelihood", "string_match"):
+        with pytest.raises(TypeError, match="Unknown parameter 'normalize'"):
+            get_evaluator(name, normalize=True)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compat.sea_helm.scored import golden_lines, needs_golden_file
 from evalwright.compat.sea_helm.aggregation import aggregated, dialect_groups
+from evalwright.compat.sea_helm.over_runs import over_runs
 from evalwright.runs import grouping
 from evalwright.tasks.dialects import Group
-
-BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(BENCHMARKS))
-    from coverage_settings.sea_helm_notebook import over_runs
 
 
 def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:

@@ -436,6 +436,66 @@ def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
     assert "cannot be found" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("scoring", ["corrected", "published"])
+def test_a_task_whose_metric_is_not_here_fails_alone_and_the_others_have_their_totals(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], scoring: str
+) -> None:
+    root = small_tree(own_folder / "tree")
+    metric = {
+        "metric_file": "seahelm_tasks/vision/xm3600/refclipscore_metric.py", "metric_class": "RefClipScoreMetric",
+        "metric": "normalized_refclipscore", "competency": "vision",
+    }  # fmt: skip
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", {"qa-mc": metric})
+    run = ["run", "--task-root", str(root), "--model", "scripted/constant", "-M", "text=Jawaban: A"]
+    run += ["--scoring", scoring, "--name", "r"]
+    assert main([*run, "sea-helm:both/id"]) == 1
+    data = json.loads((own_folder / "runs" / "r" / "run.json").read_text())
+    found = {task["name"]: task for task in data["tasks"]}
+    assert found["sea-helm:qa-mc/id"]["failures"] == {"not scored here": 1}
+    assert found["sea-helm:colours/id"]["metrics"][0]["value"] is not None
+    totals = {group["label"]: group["metrics"][0]["value"] for group in data["groups"]}
+    assert totals["id nlu"] is not None
+    assert totals["id vision"] == (None if scoring == "corrected" else 0)
+    capsys.readouterr()
+    assert main([*run, "--replace", "sea-helm:qa-mc/id", "sea-helm:colours/tl"]) == 1
+    assert main([*run, "--replace", "sea-helm:qa-mc/id"]) == 2
+    assert "RefCLIPScore" in capsys.readouterr().err
+
+
+def test_a_task_that_fails_alone_uses_the_models_of_its_set(
+    own_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge of a set is named as ever, whether or not the hub answers, and is no flag without effect."""
+
+    def refused(repository: str) -> str:
+        raise DatasetError(f"The revision of '{repository}' cannot be found.")
+
+    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", refused)
+    root = small_tree(own_folder / "tree")
+    judged = {
+        "metric_file": "src/metrics/llm_judges/criteria_judge_metric.py", "metric_class": "CriteriaJudgeMetric",
+        "metric": "average_criteria_score", "dataloader_class": "HuggingFaceDataloader",
+        "dataloader_file": "src/dataloaders/huggingface_dataloader.py",
+        "judge": {
+            "judge_model_name": "openai/gpt-oss-120b", "judge_model_type": "vllm", "classifications": {"MET": 1},
+            "judge_prompts": {"system_prompt": "", "criteria_prompt": "{response}"},
+        },
+        "languages": {"id": {"filepath": "owner/data", "example_filepath": None}},
+    }  # fmt: skip
+    write(root / "seahelm_tasks" / "zz" / "config.yaml", {"qa-mc": judged})
+    run = ["run", "--task-root", str(root), "--model", "scripted/constant", "-M", "text=A", "--name", "r"]
+    assert main([*run, "sea-helm:both/id"]) == 2
+    assert "--role judge=vllm/openai/gpt-oss-120b" in " ".join(capsys.readouterr().err.split())
+    judge = ["--judge", "scripted/constant", "-R", "judge.text=x"]
+    assert main([*run, "sea-helm:both/id", *judge]) == 1
+    (lost,) = (
+        task
+        for task in json.loads((own_folder / "runs" / "r" / "run.json").read_text())["tasks"]
+        if task["name"] == "sea-helm:qa-mc/id"
+    )
+    assert lost["failures"] == {"no data": 1}
+
+
 def test_settings_without_effect_are_errors(own_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = str(small_tree(own_folder / "tree"))
     run = ["run", "--task-root", root, "--model", "scripted/constant", "-M", "text=A", "--quiet"]

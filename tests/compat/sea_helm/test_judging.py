@@ -410,6 +410,85 @@ def test_a_run_with_a_flaky_judge_is_killed_and_resumed(tmp_path: Path) -> None:
     assert [one["sea-helm"]["party"] for one in failed] == ["judge"]
 
 
+def with_effort(folder: Path) -> None:
+    """The folder of criteria alone, whose file proposes a judge as SEA-HELM's own files do."""
+    tree(folder)
+    generation = {"judge_generation_kwargs": {"max_tokens": 16384, "reasoning_effort": "high"}}
+    place = folder / "seahelm_tasks" / "criteria"
+    (place / "config.yaml").write_text(json.dumps({"criteria": config("criteria", judge=generation)}))
+    lines = (place / "id.jsonl").read_text().splitlines(keepends=True)
+    (place / "id.jsonl").write_text("".join(lines[:2]))
+
+
+@pytest.mark.parametrize(
+    ("judge", "more", "body"),
+    [
+        ("vllm/openai/gpt-oss-120b", [], {"reasoning_effort": "high"}),
+        ("sglang/openai/gpt-oss-120b", [], {"reasoning_effort": "high"}),
+        ("openai/openai/gpt-oss-120b", [], {"reasoning_effort": "high"}),
+        ("llamacpp/gpt-oss", [], {"chat_template_kwargs": {"reasoning_effort": "high"}}),
+        ("vllm/j", ["-R", "judge.reasoning_effort=low"], {"reasoning_effort": "low"}),
+        ("openai/j", ["-R", "judge.thinking=medium"], {"reasoning_effort": "medium"}),
+    ],
+)
+def test_the_effort_that_a_file_proposes_reaches_its_judge(
+    tmp_path: Path, judge: str, more: list[str], body: Mapping[str, Any]
+) -> None:
+    with_effort(tmp_path)
+    command = ["run", "sea-helm:criteria", "--task-root", ".", "--model", "scripted/hash", "--quiet"]
+    with serving(verdict, extra=("chat_template_kwargs",)) as server:
+        command += ["--judge", judge, "-R", f"judge.base_url={server.url}", *more]
+        done = evalwright(*command, folder=tmp_path)
+        assert done.code == 0, done.text
+        sent = [entry["body"] for entry in server.log or () if "messages" in entry.get("body", {})]
+    assert len(sent) == 4
+    for one in sent:
+        assert body.items() <= one.items()
+        assert one["max_tokens"] == 16384
+
+
+@pytest.mark.parametrize(
+    ("judge", "why"), [("tgi/j", "does not take reasoning_effort"), ("wandb/j", "Known: on, off")]
+)
+def test_an_effort_that_a_judge_does_not_take_is_left_out_and_said_once(
+    tmp_path: Path, judge: str, why: str
+) -> None:
+    with_effort(tmp_path)
+    with serving(verdict) as server:
+        command = ["run", "sea-helm:criteria", "--task-root", ".", "--model", "scripted/hash"]
+        command += ["--judge", judge, "-R", f"judge.base_url={server.url}"]
+        done = evalwright(*command, folder=tmp_path)
+        assert done.code == 0, done.text
+        bodies = [entry["body"] for entry in server.log or () if "body" in entry]
+    assert bodies
+    assert not any("reasoning_effort" in body for body in bodies)
+    words = " ".join(done.text.split())
+    assert words.count("is asked without reasoning_effort=high, which the task's file proposes") == 1
+    assert why in words
+
+
+def test_two_words_for_how_long_a_judge_thinks_are_an_error(tmp_path: Path) -> None:
+    with_effort(tmp_path)
+    command = [
+        "run",
+        "sea-helm:criteria",
+        "--task-root",
+        ".",
+        "--model",
+        "scripted/hash",
+        "--judge",
+        "vllm/j",
+    ]
+    both = evalwright(
+        *command, "-R", "judge.reasoning_effort=low", "-R", "judge.thinking=high", folder=tmp_path
+    )
+    assert both.code == 2
+    assert "name the same level" in both.text
+    wrong = evalwright(*command, "-R", "judge.reasoning_effort=hihg", folder=tmp_path)
+    assert wrong.code == 2
+    assert "Did you mean 'high'" in wrong.text
+
+
 # -- instructions -------------------------------------------------------------------------------------------------------
 
 

@@ -308,7 +308,7 @@ def test_a_score_that_is_no_number_is_warned_of_and_breaks_no_page(tmp_path: Pat
 def test_a_score_worse_than_guessing_is_drawn_left_of_zero(tmp_path: Path) -> None:
     run = make_run(tmp_path, scores={"factual": [1.0, 0.0] * 3, "other": [1.0, 0.0] * 3}, name="low")
     with edited(run.folder) as data:
-        data["tasks"][0]["metrics"][0].update(value=-0.5, low=-0.8, high=-0.2)
+        data["tasks"][0]["metrics"][0].update(kind="chance-normalised", value=-0.5, low=-0.8, high=-0.2)
 
     async def steps(tab: Tab) -> None:
         await until(tab, f"{TEXT}.includes('-50.0')")

@@ -15,6 +15,7 @@ from evalwright.evaluation.objects import Objects
 from evalwright.evaluation.planning import load_all, make_plans
 from evalwright.evaluation.running import evaluate_configuration, run_blocking
 from evalwright.models.base import Model
+from evalwright.runs.confirmed import confirm
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run, open_run
@@ -79,6 +80,7 @@ def opened(run: Run | str | Path, folder: str) -> Run:
 
 def measured_run(run: Run) -> MeasuredRun:
     """A run with what it measured. Raises RunError where its records cannot be read."""
+    run = confirm(run)
     tasks, pace = measure(run)
     answered = sum(float(found.requests.sum()) for found in tasks.values())
     return MeasuredRun(run, tasks, pace, judges_share(run, answered))

@@ -24,6 +24,7 @@ from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
 from evalwright.core.secrets import holds_secret, key_in, mask_message, remember_environment
 from evalwright.models.remote.keys import read_env_file
+from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import failing_as, write_bytes
@@ -70,6 +71,7 @@ def make_submission(run: Run, path: Path, *, allow_key_like: bool = False) -> Su
     Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in it.
     """
     _check_fit(run)
+    run = confirm(run)
     remember_environment()
     remember_environment(read_env_file(Path(".env")))
     content = {

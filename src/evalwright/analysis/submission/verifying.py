@@ -315,7 +315,9 @@ def _is_token(value: Any) -> bool:
 
 
 _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("text", "reasoning", "finish_reason"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(
+        ("text", "reasoning", "finish_reason", "stopped_at"), lambda value: isinstance(value, str)
+    ),
     **dict.fromkeys(("log_likelihood", "tokens_scored"), _number),
     "is_greedy": lambda value: isinstance(value, bool),
     "tokens": lambda value: isinstance(value, list) and all(_is_token(one) for one in value),

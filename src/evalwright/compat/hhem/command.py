@@ -21,7 +21,7 @@ from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.evaluation.configuration import Configuration
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import slug
-from evalwright.tasks.files import write_file
+from evalwright.tasks.files import check_file, write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"
@@ -249,6 +249,7 @@ def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
 
+    check_file(Path(given["output_dir"]) / "leaderboard.md")
     trust_file = given["trust_file"]
     configuration = read_configuration(path, suite, trust_file)
     if given["no_judge"]:

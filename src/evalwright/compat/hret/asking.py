@@ -187,10 +187,18 @@ def asked_for(options: Given) -> dict[str, Any]:
 
 def replied(row: Given, response: Response) -> dict[str, Any]:
     """A row with a reply as HRET's models write it: `prediction`, and `logits` where there are log-probabilities."""
-    values = [token.log_prob for token in response.tokens]
+    return {**row, **logits_of(response), "prediction": response.text}
+
+
+def logits_of(response: Response) -> dict[str, Any]:
+    """`logits` as HRET's models write it: of each option, or of each token of a text; nothing where there are none."""
+    if response.values:
+        return {"logits": {"option_log_probs": list(response.values)}}
+    if not response.tokens:
+        return {}
+    log_probs = [token.log_prob for token in response.tokens]
     texts = [token.text for token in response.tokens]
-    logits = {"sum_log_prob": sum(values), "token_log_probs": values, "tokens": texts}
-    return {**row, **({"logits": logits} if values else {}), "prediction": response.text}
+    return {"logits": {"sum_log_prob": sum(log_probs), "token_log_probs": log_probs, "tokens": texts}}
 
 
 def _number(value: Any) -> float | None:
@@ -220,7 +228,8 @@ class Native:
     sampling: how text is drawn. one_call: whether settings of one call reach it (a limit of tokens, log-probabilities); HRET's back ends of
     web interfaces drop them. chat: whether prompts are messages. tells_reason: HRET writes the reply's finish reason into the sample.
     empty_reward: what an empty reply is worth, where that is not asked. by_options: a row with options is answered by the likelihood of
-    each. read: what a reply is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence
+    each, behind the trigger of a chain of thought too, unless bare_options. gives_logits: HRET writes log-probabilities of text unasked.
+    read: what a reply is taken for. cot, trigger, parser: the chain of thought. lenient: an image that cannot be read is a sentence
     in the prompt, as in HRET; else the sample fails.
     """
 
@@ -233,6 +242,8 @@ class Native:
     vision: bool = False
     lenient: bool = False
     by_options: bool = False
+    bare_options: bool = False
+    gives_logits: bool = False
     read: Callable[[Response], Response] | None = None
     empty_reward: float | None = None
     cot: bool = False
@@ -249,15 +260,26 @@ class SampleDoor(Ask):
     """The door of one sample. row: its dict, whose images and options go with its own prompt and no other.
 
     found: what a plug-in changed in the row, when it was last asked about it; mutated: the same of the last draw, where it did so in place.
+    null_logits: whether a plug-in returned `logits` that are None.
+    extends: whether a prompt that begins with the row's text is the row's own with something behind it; a scaling method of a user may
+    ask what it likes.
     """
 
     def __init__(
-        self, ask: Ask, sample: Sample, row: dict[str, Any], models: Mapping[str, Native | PluginModel]
+        self,
+        ask: Ask,
+        sample: Sample,
+        row: dict[str, Any],
+        models: Mapping[str, Native | PluginModel],
+        *,
+        extends: bool = True,
     ) -> None:
         self._ask, self._key, self._row, self._models = ask, sample.id, row, models
+        self._extends = extends
         self._text = input_of(row)
         self.found: dict[str, Any] = {}
         self.mutated: dict[str, Any] = {}
+        self.null_logits = False
         self._last = 0
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
@@ -277,6 +299,7 @@ class SampleDoor(Ask):
                 self.found = {}
                 return response
             self.found = asked.found
+            self.null_logits |= "logits" in asked.found and asked.found["logits"] is None
             if asked.mutated and asked.draw >= self._last and asked.row is self._row:
                 self.mutated, self._last = asked.mutated, asked.draw
             return response
@@ -301,11 +324,14 @@ class SampleDoor(Ask):
     async def _native(self, role: str, native: Native, request: Generate) -> Response:
         text = _text(request.prompt)
         own = text == self._text
-        options = self._row.get("options")
-        if native.by_options and own and isinstance(options, list):
-            return await self._by_options(role, text, [str(one) for one in options])
-        # What a method puts behind the row's text (a trigger, the beginning of a reply) is asked with the row's images and turns.
+        # What a method puts behind the row's text (a trigger, the beginning of a reply) is asked with the row's images, turns and options.
         begun = role == TARGET and text.startswith(self._text)
+        options = self._row.get("options")
+        if native.by_options and (own or (begun and self._extends)) and isinstance(options, list):
+            context = self._text if native.bare_options else text
+            response = await self._by_options(role, context, [str(option) for option in options])
+            self.found = self.mutated = logits_of(response) or {"logits": {"option_log_probs": []}}
+            return response
         prompt: Prompt = text
         if native.chat:
             prompt = self._chat(native, text, images=native.vision and (own or begun), own_turns=begun)
@@ -336,10 +362,25 @@ class SampleDoor(Ask):
     async def _by_options(self, role: str, text: str, options: list[str]) -> Response:
         if not options:
             return Response(text="Error: No options scored")
-        asked = [self._ask(role, LogLikelihood(text, f" {option}")) for option in options]
-        found = [one.log_likelihood or 0.0 for one in await asyncio.gather(*asked)]
-        self.found = self.mutated = {"logits": {"option_log_probs": found}}
-        return Response(text=options[found.index(max(found))], values=tuple(found))
+        log_probs = await option_log_probs(self._ask, role, text, options)
+        best = log_probs.index(max(log_probs))
+        chosen = TokenLogProb(options[best], log_probs[best])
+        return Response(text=options[best], values=tuple(log_probs), tokens=(chosen,))
+
+
+async def option_log_probs(ask: Ask, role: str, text: str, options: Sequence[str]) -> list[float]:
+    """The log-probability of each option behind a text and a space, as HRET has it.
+
+    White space at the end of a context is scored with what follows it, so that its own share is taken off again.
+    """
+    requests = [LogLikelihood(text, f" {option}") for option in options]
+    words = text.rstrip()
+    if words and words != text:
+        requests.append(LogLikelihood(words, text.removeprefix(words)))
+    replies = await asyncio.gather(*(ask(role, request) for request in requests))
+    log_probs = [reply.log_likelihood or 0.0 for reply in replies]
+    of_space = sum(log_probs[len(options) :])
+    return [log_prob - of_space for log_prob in log_probs[: len(options)]]
 
 
 def asked_alone(

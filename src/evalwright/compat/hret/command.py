@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from evalwright.compat.programs import Importer, later, option, scoring_option
-from evalwright.tasks.files import write_file
+from evalwright.tasks.files import check_file, write_file
 
 IMPORTER = Importer(
     about="Import saved results of HRET: `save_json` files, `--output_file` files and hret_results_*.json.",
@@ -82,6 +82,8 @@ def _work(**given: Any) -> int:
     logging.basicConfig(level=given["log_level"], stream=sys.stderr)
     logging.getLogger("evalwright").setLevel(given["log_level"])
     call = {name: one for name, one in given.items() if name not in _NOT_OF_CALL}
+    if given["output_file"]:
+        check_file(Path(given["output_file"]))
     if given["config"]:
         context, said = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
         if more := [name for name in call if context.get_parameter_source(name) is said]:

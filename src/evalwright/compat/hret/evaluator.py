@@ -117,13 +117,11 @@ class Evaluator:
             }
             config |= {"model_backend_name": "multi", "model_backend_params": parts}
         try:
-            for role, (one, params) in roles.items():
-                if params and not one and (scoring or self.scoring or settings.scoring()) == "corrected":
-                    what = role.removesuffix("_model")
-                    raise ConfigurationError(
-                        f"{what}_params have no effect without {role}: name one, or leave them out."
-                    )
             runner = PipelineRunner(**config, scoring=scoring or self.scoring)
+            for role, (backend, params) in roles.items():
+                if params and not backend:
+                    what = role.removesuffix("_model")
+                    runner.note(f"{what}_params have no effect without {role}.")
         except Exception as error:
             if raise_on_error:
                 raise

@@ -211,7 +211,7 @@ class EvaluationContext:
 
     def evaluate(self, model_function: Function) -> EvaluationResult:
         """The function's own replies, evaluated."""
-        model = _Function(model_function)
+        model = _Function(getattr(model_function, _UNDECORATED, model_function))
         config = self.config.settings() | {"model_backend_name": model.model.name, "model_backend_params": {}}
         result = PipelineRunner(**config, scoring=self.scoring, instance=model, track=self.track).run()
         self.results.append(result)
@@ -286,6 +286,9 @@ def _of_kind(values: Given, kinds: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if isinstance(value, kinds)}
 
 
+_UNDECORATED = "_evalwright_function"
+"""The attribute of a function under `@evaluate`: the function itself, which a context may be given to evaluate."""
+
 evaluation_context = EvaluationContext
 """HRET's name for making one; `dataset=` and `model=` are names of the first two as well."""
 
@@ -309,7 +312,12 @@ def evaluate(
         with evaluation_context(dataset, model, f"eval_{function.__name__}", **given) as context:
             return context.evaluate(function)
 
-    return _decorator(run)
+    def decorate(function: Function) -> Callable[..., EvaluationResult]:
+        decorated = _decorator(run)(function)
+        setattr(decorated, _UNDECORATED, function)
+        return decorated
+
+    return decorate
 
 
 def benchmark(

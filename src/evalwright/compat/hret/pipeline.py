@@ -20,6 +20,7 @@ from evalwright.compat.hret.asking import (
     PluginModel,
     SampleDoor,
     asked_for,
+    logits_of,
     matched,
     replied,
 )
@@ -79,7 +80,7 @@ def task_of(call: PipelineRunner) -> Task:
     samples = RowSamples(call.shots)
     scorers: Sequence[Scorer] = ()
     metrics: Sequence[MetricSpec] = ()
-    if isinstance(call.evaluator, BuiltIn):
+    if isinstance(call.evaluator, BuiltIn) and not call.evaluator.is_derived:
         scorers, metrics = scoring_of(
             call.method,
             call.evaluator.parameters(),
@@ -165,7 +166,9 @@ class RowStrategy:
         call, row = self.call, dict(sample.row)
         method, target = call.scaling_method_name, call.roles[TARGET]
         alone = call.published and method in _PROMPT_ALONE
-        door = SampleDoor(ask, sample, {"input": row.get("input")} if alone else row, call.roles)
+        shown = {"input": row.get("input")} if alone else row
+        extends = not isinstance(self.inner, PluginStrategy)
+        door = SampleDoor(ask, sample, shown, call.roles, extends=extends)
         try:
             answer = await self.inner(sample, door, draw)
         except RequestFailed as error:
@@ -185,6 +188,12 @@ class RowStrategy:
             added = {**plain(kept), **added}
             if isinstance(target, PluginModel) and ID not in door.mutated:
                 added.pop("reward", None)  # HRET leaves it in the copies that the plug-in returned
+        if not call.published and answer.responses:
+            added = {**logits_of(answer.responses[-1]), **added}
+        elif isinstance(target, Native) and target.cot and "option_log_probs" in added.get("logits", {}):
+            added.setdefault("chain_of_thought", answer.reasoning or None)
+        if isinstance(target, Native) and target.bare_options and {JUDGE, REWARD} & call.roles.keys():
+            added.pop("logits", None)  # HRET asks its back end for none beside a judge or a reward model
         changed = added or ROW in answer.strategy
         return replace(answer, strategy={**answer.strategy, ROW: added}) if changed else answer
 

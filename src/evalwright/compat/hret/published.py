@@ -113,6 +113,16 @@ def _without(patterns: Sequence[str], text: str) -> str:
     return text
 
 
+class NoText(ScoringError, AttributeError):
+    """Something in a row is no text, or no mapping, where HRET uses it as one; caught as HRET's own error is."""
+
+
+class NoKey(ScoringError, KeyError):
+    """A row lacks a key; caught as HRET's own error is."""
+
+    __str__ = Exception.__str__
+
+
 class Method:
     """An evaluation method. shares: metrics that are a share of all samples, by the part that counts; means: those that are a mean of a part."""
 
@@ -200,7 +210,7 @@ class Matching(Method):
     def score(self, row: Given) -> Score:
         """Parsed once more, as HRET does. A row without a reference has an empty one in `partial_match`, which every text contains."""
         if self.whole and "reference" not in row:
-            raise ScoringError("KeyError: 'reference'")
+            raise NoKey("KeyError: 'reference'")
         said, reference = self.parse(row.get("prediction", "")), self.parse(row.get("reference", ""))
         options = row.get("options")
         right = said == reference if self.whole else reference in said
@@ -217,14 +227,20 @@ class Likelihood(Method):
     """
 
     def score(self, row: Given) -> Score:
+        """The verdict. Raises NoText for `logits` that are no mapping, and for a prediction or reference that is no text."""
         options = row.get("options", [])
-        values = (row.get("logits") or {}).get("option_log_probs")
+        logits = row.get("logits", {})
+        if not isinstance(logits, Mapping):
+            raise NoText(
+                f"AttributeError: the row's logits are {logits!r}, and no mapping with option_log_probs"
+            )
+        values = logits.get("option_log_probs")
         said = row.get("prediction", "")
         if values is not None and options and len(values) == len(options):
             said = options[list(values).index(max(values))]
         reference = row.get("reference", "")
         if not isinstance(said, str) or not isinstance(reference, str):
-            raise ScoringError("AttributeError: a prediction or reference that is not a text")
+            raise NoText("AttributeError: a prediction or reference that is not a text")
         return scored(said.strip() == reference.strip(), {})
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from evalwright.compat.hret.settings import Given
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, TaskResult
 
 ROW = "row"
 
@@ -77,6 +77,12 @@ def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, An
 def values_of(metrics: Iterable[MetricResult]) -> dict[str, float]:
     """The metrics that have a number, by their labels."""
     return {one.label: one.estimate.value for one in metrics if one.estimate.value == one.estimate.value}
+
+
+def counts_of(scored: TaskResult) -> dict[str, int]:
+    """How many samples are missing, and of how many a reader might argue, where there are some."""
+    counts = {"n_missing": scored.n_missing, "n_unsure": scored.n_unsure}
+    return {name: count for name, count in counts.items() if count}
 
 
 def plain(value: Any) -> Any:

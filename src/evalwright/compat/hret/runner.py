@@ -18,7 +18,7 @@ from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
 from evalwright.compat.hret.pipeline import JUDGE, REWARD, roles_of, task_of
 from evalwright.compat.hret.published import PENALTY, share
-from evalwright.compat.hret.rows import answered, scored_row, values_of
+from evalwright.compat.hret.rows import answered, counts_of, scored_row, values_of
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
 from evalwright.compat.hret.scoring import ALIASES
@@ -73,7 +73,7 @@ class PipelineRunner(PipelineConfig):
             self.evaluator = self._evaluator(about.get("evaluation_only"))
             for part in (self.model, getattr(self.model, "generate_model", None)):
                 if isinstance(part, HuggingFaceModel):
-                    part.likelihood = self.method == "log_likelihood"
+                    part.likelihood = bool(getattr(self.evaluator, "requires_logits", False))
             self.roles = roles_of(self.model, self.model_backend_name, published=self.published)
 
     @property
@@ -92,6 +92,11 @@ class PipelineRunner(PipelineConfig):
         given = (self.model_backend_params or {}).get("judge_model")
         named = str(given.get("name")) if isinstance(given, Mapping) else self.model_backend_name
         return named if JUDGE in self.roles else ""
+
+    def note(self, text: str) -> None:
+        """Say something about this call: in the log, and in the result's `info["notes"]`."""
+        log.warning("%s", text)
+        self.notes.append(text)
 
     def run(self, *, raise_on_error: bool = False) -> EvaluationResult:
         """The result; what fails as a whole is its metric `pipeline_error`, or is raised where raise_on_error says so."""
@@ -130,10 +135,8 @@ class PipelineRunner(PipelineConfig):
                 raise ValueError(
                     f"Dataset '{self.dataset_name}' requires a scaling method from {only}, but scaling_method_name is None."
                 )
-            if self.scaling_params and not self.published:
-                raise ValueError(
-                    "scaling_params have no effect without a scaling method: name one, or leave them out."
-                )
+            if self.scaling_params:
+                self.note("scaling_params have no effect without scaling_method.")
             return None
         self._check_allowed("scaling", name, only)
         if not self.published and name in DRAWN:
@@ -170,7 +173,7 @@ class PipelineRunner(PipelineConfig):
             info |= {"status": "failed", "error": failures[0].message}
             return EvaluationResult({"pipeline_error": failures[0].message}, samples, info, run)
         metrics: dict[str, Any]
-        if isinstance(self.evaluator, BuiltIn):
+        if isinstance(self.evaluator, BuiltIn) and not self.evaluator.is_derived:
             metrics = values_of(found.metrics)
             if not self.published:
                 # A metric of nothing is there all the same: None.
@@ -179,9 +182,8 @@ class PipelineRunner(PipelineConfig):
         else:
             metrics, samples, more = self._by_plugin(samples)
             info = {**more, **info}
-        for name in () if self.published else ("n_missing", "n_unsure"):
-            if count := getattr(found, name):
-                metrics[name] = count
+        if not self.published:
+            metrics.update(counts_of(found))
         if self.dataset_name == "benchhub" and (details := benchmark_details(samples)):
             info["benchmark_details"] = details
         return EvaluationResult(metrics, samples, info, run)

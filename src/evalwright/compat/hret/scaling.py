@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from evalwright.compat.hret.asking import Native, Parser
+from evalwright.compat.hret.asking import Native, Parser, logits_of
 from evalwright.compat.hret.published import final_answer, texts
 from evalwright.compat.hret.rows import ROW, input_of
 from evalwright.compat.hret.settings import Given, Unknown, check_parameters
@@ -185,12 +185,21 @@ class _Draws:
             thought, said = model.parser(response.text)
         except Exception:
             return response, "", response.text
+        if (
+            response.values and not thought
+        ):  # an option, which HRET takes for reasoning only where there is some
+            return response, "", response.text
         return response, str(thought or ""), str(said)
 
     async def several(self, prompt: str, n: int, **settings: Any) -> list[tuple[Response, str, str]]:
         """n replies."""
         asked = (self.one(prompt, self.number * n + place, **settings) for place in range(n))
         return list(await asyncio.gather(*asked))
+
+    @property
+    def gives_logits(self) -> bool:
+        """Whether HRET's back end writes log-probabilities unasked: not beside a judge or a reward model."""
+        return self.of.model.gives_logits and not {"judge", "reward"}.intersection(self.of.all_roles)
 
     def log_probabilities(self) -> dict[str, Any]:
         """The setting that asks for them, where it reaches the model."""
@@ -200,8 +209,11 @@ class _Draws:
 
 async def _alone(draws: _Draws) -> Answer:
     """One reply."""
-    response, thought, said = await draws.one(draws.prompt, draws.number)
-    return Answer(said, reasoning=thought, prompt=draws.prompt, responses=(response,))
+    settings = draws.log_probabilities() if draws.gives_logits else {}
+    response, thought, said = await draws.one(draws.prompt, draws.number, **settings)
+    row = logits_of(response) if draws.gives_logits else {}
+    strategy = {ROW: row} if row else {}
+    return Answer(said, reasoning=thought, prompt=draws.prompt, responses=(response,), strategy=strategy)
 
 
 async def _voted(
@@ -229,7 +241,8 @@ def most_common(candidates: Sequence[str]) -> str:
 async def _best(draws: _Draws, *, n: int = 5) -> Answer:
     """HRET's best of n: the first draw with the highest reward, or with the highest sum of log-probabilities; the row has the reward of the last.
 
-    Where a judge is there and no reward model, every draw counts 0, and so the first is taken.
+    Where a judge is there and no reward model, every draw counts 0, and so the first is taken. The row has the logits of the last draw,
+    too, whichever is the best.
     """
     rewards, alike = bool(draws.of.roles), "judge" in draws.of.all_roles
     # HRET does not ask for log-probabilities here: its own back ends give them, and a class of a user as it likes.
@@ -240,11 +253,23 @@ async def _best(draws: _Draws, *, n: int = 5) -> Answer:
         asked = (draws.ask("reward", Reward(draws.prompt, said)) for _, _, said in found)
         worths = [response.values[0] for response in await asyncio.gather(*asked)]
     elif not alike:
-        worths = [sum(token.log_prob for token in response.tokens) for response, _, _ in found]
+        if getattr(draws.ask, "null_logits", False):
+            why = "The model returned logits that are None, of which HRET cannot take a sum."
+            raise RequestFailed(Failure("bad reply", "model", why))
+        worths = [_sum_log_prob(response) for response, _, _ in found]
     chosen = max(range(len(worths)), key=worths.__getitem__, default=None)
     text = "" if chosen is None else found[chosen][2]
     row = {"reward": worths[-1]} if rewards and worths else {}
+    if draws.gives_logits and found:
+        row |= logits_of(found[-1][0])
     return _formed("best_of_n", text, draws.prompt, [one[0] for one in found], chosen, row, worths=worths)
+
+
+def _sum_log_prob(response: Response) -> float:
+    """The sum that a class of a user gives, else that of the tokens; 0 of none."""
+    if response.log_likelihood is not None:
+        return response.log_likelihood
+    return sum(token.log_prob for token in response.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +359,8 @@ class _Native:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer; a parser that fails is a failure of the sample."""
         answer: Answer = await self.inner(sample, ask, draw + _earlier(sample))
-        if self._parse is None:
+        by_options = bool(answer.responses and answer.responses[-1].values)
+        if self._parse is None or by_options:
             return answer
         thought, text = self._parse(answer.text)
         return replace(answer, text=str(text), reasoning=str(thought or "") or answer.reasoning)

@@ -393,7 +393,9 @@ def _likelihood(call: Call) -> Made:
 
     def score(sample: Sample, answer: Answer) -> Scored:
         row = row_of(sample, answer)
-        values = answer.log_likelihoods or tuple((row.get("logits") or {}).get("option_log_probs") or ())
+        logits = row.get("logits")
+        recorded = logits.get("option_log_probs") if isinstance(logits, Mapping) else None
+        values = answer.log_likelihoods or tuple(recorded or ())
         options = tuple(str(one) for one in row.get("options") or ())
         if not options or len(values) != len(options):
             raise ScoringError(

@@ -60,11 +60,15 @@ class Unknown(UnknownName, ValueError):
         super().__init__(kind, str(name), known, f"Known: {', '.join(known) or 'none'}.")
 
 
+class UnknownParameter(Unknown, TypeError):
+    """A parameter that there is not; a TypeError too, as Python's own for an argument that a class does not take."""
+
+
 def check_parameters(of: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise Unknown for the first parameter that there is not. of: what takes them."""
+    """Raise UnknownParameter for the first parameter that there is not. of: what takes them."""
     for name in given:
         if name not in known:
-            raise Unknown(f"parameter of {of}", name, known)
+            raise UnknownParameter(f"parameter of {of}", name, known)
 
 
 class Classes(dict[str, type[Any]]):

@@ -15,6 +15,7 @@ from evalwright.compat.programs import Exports, Imports
 from evalwright.compat.recording import Destination, mapping, nothing_at, parsed, replacing, writing
 from evalwright.core.errors import MissingExtra, RunError
 from evalwright.core.private import ordinary
+from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import upgrade_row, upgrade_run
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.records import record_from, record_row
@@ -103,10 +104,12 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
 def _check(run: Run, path: Path) -> None:
     """Raise RunError where the parts of a run are of a wrong kind, before anything is written."""
     try:
-        _ = run.label, run.tasks, run.groups, run.n_missing, run.cost
+        _ = run.label, run.tasks, run.groups, run.n_missing, run.cost, run.data["started"]
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise RunError(f"{path} has a run whose parts cannot be read ({why}).") from error
+    if fault := impossible_figure(run.data):
+        raise RunError(f"{path} has a run with a figure that cannot be: {fault}.")
 
 
 def _unpacked(file: Any) -> int:

@@ -11,6 +11,7 @@ from evalwright.core.lazy import lazy_names
 from evalwright.tasks.dialects import Group
 
 takes_limit = True
+takes_among_others = True
 right_or_wrong = frozenset({"normalized_exact_match", "normalized_math_verify_score"})
 __getattr__, __dir__ = lazy_names(__name__, {"compiling": "check_used load rules", "naming": "names"})
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 from evalwright.compat.programs import Exporter, Importer, Imports, imports_of, later, option, scoring_option
 from evalwright.runs.reader import Run
@@ -11,13 +12,35 @@ _KEPT = ("scoring", "runs", "git", "published", "totals", "notes")
 """What of an imported run other programs are told."""
 
 
-def _import(path: Path, out: Path, name: str, *, scoring: str, task_root: str | None) -> Imports:
+_OVER_RUNS = option(
+    "--over-runs",
+    is_flag=True,
+    help="Also write the numbers of SEA-HELM's notebook results_aggregation.ipynb, MODEL_scores.yaml: means over runs, 30 bootstraps, its seed.",
+)
+
+
+def _import(
+    path: Path, out: Path, name: str, *, scoring: str, task_root: str | None, over_runs: bool
+) -> Imports:
     from evalwright.compat.sea_helm.importing import import_sea_helm
 
     runs, left_out = import_sea_helm(
         path, out, name, scoring=scoring, task_root=Path(task_root) if task_root else None
     )
-    return imports_of(runs, _told, _KEPT, left_out)
+    made = imports_of(runs, _told, _KEPT, left_out)
+    return replace(made, lines=[*made.lines, *_over_runs(path, out)]) if over_runs else made
+
+
+def _over_runs(path: Path, out: Path) -> list[str]:
+    """The lines of the notebook's numbers, which are written beside the runs."""
+    from evalwright.compat.sea_helm.over_runs import write_over_runs
+    from evalwright.compat.sea_helm.results import find_runs
+
+    lines: list[str] = []
+    for several in find_runs(path):
+        named = "--".join(PurePosixPath(several[0].model).parts[-2:])
+        lines += write_over_runs(several, out / f"{named}_scores.yaml")
+    return lines
 
 
 def _told(run: Run) -> list[str]:
@@ -43,6 +66,7 @@ IMPORTER = Importer(
             metavar="DIR",
             help="SEA-HELM's own folder: the run then has its rows, is paired with runs of ours and can be scored again.",
         ),
+        _OVER_RUNS,
     ),
 )
 EXPORTER = Exporter(
@@ -51,4 +75,5 @@ EXPORTER = Exporter(
     "exports",
     "Where the folders of the models are made.",
     several=True,
+    options=(_OVER_RUNS,),
 )

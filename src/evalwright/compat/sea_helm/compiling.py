@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import (
     DIALECT,
     PREFIX,
@@ -26,22 +25,29 @@ from evalwright.compat.sea_helm.config import (
     tree_of,
 )
 from evalwright.compat.sea_helm.naming import Chosen, Options, chosen, expanded, options_of, skipped_by
+from evalwright.compat.sea_helm.phases import generate_in_two, score_in_two
 from evalwright.compat.sea_helm.rows import (
     ROLES,
-    OutOfReach,
     hub_file,
     load_examples,
     load_rows,
     loader_of,
     unset,
 )
-from evalwright.compat.sea_helm.scoring import METRICS, scoring_of, slices_of
+from evalwright.compat.sea_helm.scoring import (
+    METRICS,
+    NotScoredHere,
+    scoring_of,
+    scoring_without_data,
+    slices_of,
+)
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
     EmptyReply,
     Failure,
+    OutOfReach,
     RequestFailed,
     UsageError,
     check_known,
@@ -51,7 +57,7 @@ from evalwright.core.outcomes import ANSWERED, NO_ANSWER
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample
-from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.core.tasks import Task
 from evalwright.strategies.generate import Sampling, SingleDraw
 from evalwright.strategies.registry import Setup
 from evalwright.strategies.two_phases import ReasonThenChoose
@@ -171,6 +177,7 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         check_known("task in skip_tasks", skip, sorted({*tree.tasks, *members}), "")
     unused = {
         "-D limit": options.limit and "a limit is given as --limit N",
+        "-D among_others": options.among_others and "how many tasks are named says it",
         "-D tokenizer": options.tokenizer and not made_to_length and "no task here is made to a length",
         "--trust": options.trust and not runs_python
         and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
@@ -295,8 +302,8 @@ def cluster_of(task: SeaTask, row: Row) -> str:
 class Turns:
     """Asks all turns of a row, each with the replies before it; the last reply is the answer.
 
-    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored behind the tag. failure: why
-    nothing is asked.
+    A base model writes up to the answer tag and then goes on from it; a twin's labels are scored behind the tag: published by the two
+    requests of `phases`, corrected with a tag in any case. failure: why nothing is asked.
     """
 
     def __init__(
@@ -346,8 +353,11 @@ class Turns:
         setup = Setup(lambda _: prompt, sampling, delimiter=task.separator if twin else "")
         if not (task.base or twin) or not tag.strip():
             return await SingleDraw(setup.render, sampling)(sample, ask, draw)
-        then = "likelihood" if twin else "generate"
-        limit = "answer" if twin and not task.published else "keep"
+        if task.published and twin:
+            return await score_in_two(prompt, tag, task.separator, sampling, sample, ask, draw)
+        if task.published:
+            return await generate_in_two(prompt, tag, sampling, ask, draw)
+        then, limit = ("likelihood", "answer") if twin else ("generate", "keep")
         phases = ReasonThenChoose(setup, tag=tag, reasoning_tokens=None, then=then, at_limit=limit)
         return await phases(sample, ask, draw)
 
@@ -355,12 +365,11 @@ class Turns:
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
     """The Task of a task in a language. Its definition is everything that decides what is asked and how it is scored.
 
-    One of several whose data cannot be fetched from the hub fails as a whole, and the others are run.
+    One of several whose data cannot be fetched from the hub, or whose metric is not here, fails as a whole, and the others are run.
     """
     task = sea_task(tree, name, language, options)
     shots = shots_of(task, options.num_fewshot, tree.constants)
     samples = Samples(task, shots or 0, options.tokenizer, slices_of(task))
-    scorers: Sequence[Scorer]
     about = {"dialect": DIALECT, "scoring": options.scoring, "language": language}
     fails, failure = published_failure(task, tree, shots), None
     if fails:
@@ -371,16 +380,17 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
             rows = rows[: math.ceil(len(rows) * limit) if limit < 1 else int(limit)]
         scorers, metrics = scoring_of(task, rows)
         count = min(shots or 0, len(samples.shots.pool))
-    except OutOfReach as error:
-        if len(found.tasks) < 2:
+    except (OutOfReach, NotScoredHere) as error:
+        if len(found.tasks) < 2 and not options.among_others:
             raise
         fails, failure = "its data cannot be fetched", Failure("no data", "dataset", str(error))
+        if isinstance(error, NotScoredHere):
+            fails, failure = "its metric is not here", Failure("not scored here", "task", str(error))
         about["no data"] = str(error)
         samples, count = Samples(task, 0, ""), 0
         told = [{"role": "user", "content": ""}]  # one sample in the place of all, which is never asked
         samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": told}]
-        scorers = [Scorer(DIALECT, DIALECT, {"scoring": options.scoring}, not_scored)]
-        metrics = [MetricSpec(task.metric, "mean", DIALECT)]
+        scorers, metrics = scoring_without_data(task)
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
     seeds = (SEED,) if runs == 1 else SEEDS[:runs] if runs <= len(SEEDS) else ()

@@ -20,8 +20,9 @@ from evalwright.compat.programs import Exports
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
+from evalwright.compat.sea_helm.over_runs import write_over_runs
 from evalwright.compat.sea_helm.recorded import REPLY, USAGE, at
-from evalwright.compat.sea_helm.results import check_names, file_of
+from evalwright.compat.sea_helm.results import NumberedRun, check_names, file_of
 from evalwright.compat.sea_helm.scoring import METRICS, SCORER, scoring_of
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Message
@@ -34,10 +35,10 @@ from evalwright.runs.writer import to_json
 from evalwright.tasks.files import place_of, write_text
 
 
-def export_sea_helm(runs: Sequence[Run], out: Path) -> Exports:
+def export_sea_helm(runs: Sequence[Run], out: Path, *, over_runs: bool = False) -> Exports:
     """Write runs under `out/{organisation}/{model}/run_{n}`; return the files and what to know. Raises RunError.
 
-    Several runs of one model, and the repeats of each, are numbered in the order given.
+    over_runs: whether the numbers of SEA-HELM's notebook over all numbered runs of a model stand beside them. Several runs of one model, and the repeats of each, are numbered in the order given.
     """
     refuse_left_out(runs, "export")
     files: list[Path] = []
@@ -62,6 +63,11 @@ def export_sea_helm(runs: Sequence[Run], out: Path) -> Exports:
                 files += written.write()
         models[folder] = run.model, start + written.draws
         notes += written.notes
+    for folder, (_, count) in models.items() if over_runs else ():
+        numbered = [NumberedRun(folder / f"run_{number}") for number in range(count)]
+        path = folder / f"{folder.name}_scores.yaml"
+        notes += write_over_runs(numbered, path)
+        files.append(path)
     return Exports(files, notes)
 
 

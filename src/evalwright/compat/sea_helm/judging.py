@@ -12,15 +12,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from math import prod
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
-from evalwright.compat.sea_helm.config import Row, SeaTask, drawing
+from evalwright.compat.sea_helm.config import Row, SeaTask, drawing, log
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
-from evalwright.core.asking import Ask, options_of
+from evalwright.core.asking import Ask, options_of, refusal_of
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, check_known
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import OPTIONS, Ability, Generate, Message
@@ -103,6 +103,17 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
         return found[0]
 
     return _BRACES.sub(put, str(template or ""))
+
+
+@cache
+def tell_left_out(task: str, argument: str, why: str) -> None:
+    """Say once that a judge is asked without an argument that the task's file proposes."""
+    log.warning(
+        "The judge of the task '%s' is asked without %s, which the task's file proposes: %s",
+        task,
+        argument,
+        why,
+    )
 
 
 class Judged(Scoring):
@@ -197,15 +208,12 @@ class Judged(Scoring):
             if not published:
                 where = f"The row of the sample '{sample.id}' cannot be judged"
                 raise ScoringError(f"{where}: {said}.") from None
-            self._raised = said
             raise SeaHelmRaised(said) from None
         return replace(score, parts={self.task.metric: score.value, **score.parts})
 
     async def _verdict(self, role: str, ask: Ask, system: Any, user: str) -> Any:
-        carried, generation = options_of(ask, role), self.judges[role].generation
-        given = {key: one for key, one in generation.items() if key not in OPTIONS or key in carried}
         messages = () if system is None else (Message("system", str(system)),)
-        request = Generate((*messages, Message("user", user)), **{"temperature": None, **given})
+        request = self._request(role, ask, (*messages, Message("user", user)))
         response = await ask(role, request)
         text = separate_reasoning(response).answer
         found = self.read_verdict(text)
@@ -214,6 +222,22 @@ class Judged(Scoring):
             said = f"The verdict of '{role}' cannot be read: {end}."
             raise RequestFailed(Failure("bad verdict", "judge", said))
         return found
+
+    def _request(self, role: str, ask: Ask, prompt: tuple[Message, ...]) -> Generate:
+        """The request with the file's arguments of generation; those that this judge does not take are left out, and said once."""
+        carried = options_of(ask, role)
+        arguments: dict[str, Any] = {"temperature": None}
+        for name, wanted in self.judges[role].generation.items():
+            if name not in OPTIONS:
+                arguments[name] = wanted
+                continue
+            alone = Generate(prompt, temperature=None, **{name: wanted})
+            why = refusal_of(ask, role, alone)
+            if why is None and name in carried:
+                arguments[name] = wanted
+            elif why is not None:
+                tell_left_out(self.task.name, f"{name}={wanted}", why)
+        return Generate(prompt, **arguments)
 
     def more(self, column: Column) -> Numbers:
         """The categories' means."""

@@ -127,7 +127,7 @@ class Options(BaseModel):
     base_model: prompts are texts, and answers have two phases. reasoning: the model thinks first, so more tokens are allowed.
     runs: answers per question, each by the model's own sampling. seed: of the first; those of the eight published runs by default.
     generation: sampling put over the tasks' own. skip_tasks: what sets leave out, in place of the folder's lists. tokenizer: what
-    measures texts that are made to a length.
+    measures texts that are made to a length. among_others: whether other tasks are run beside those of a name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -144,6 +144,7 @@ class Options(BaseModel):
     generation: Mapping[str, Any] = Field(default_factory=dict)
     skip_tasks: tuple[str, ...] | None = None
     tokenizer: str = ""
+    among_others: StrictBool = False
 
     @property
     def published(self) -> bool:

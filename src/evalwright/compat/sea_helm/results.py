@@ -78,6 +78,11 @@ class NumberedRun:
         return {**found[-1], "tasks": {name: task for one in found for name, task in one["tasks"].items()}}
 
     @property
+    def latest(self) -> Mapping[str, Any]:
+        """The latest configuration alone. Raises RunError."""
+        return _config(self.dated[0][-1]) if self.dated[0] else self.config
+
+    @property
     def arguments(self) -> Mapping[str, Any]:
         """`run_args`: what the command line said."""
         return mapping(self.config.get("run_args"))

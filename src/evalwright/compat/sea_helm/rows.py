@@ -23,7 +23,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask, assigned, local_file, pieces
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError
+from evalwright.core.errors import DatasetError, MissingExtra, OutOfReach, TaskError
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub, file_of_hub, first_fetched
 from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, Source, file_source
@@ -229,10 +229,6 @@ ROLES = ("system", "user", "assistant")
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
-class OutOfReach(DatasetError):
-    """Data of the hub that cannot be fetched now."""
-
-
 class Table(Sequence[Any]):
     """Rows of files that are read, made and checked when they are asked for; without `make`, raw rows with their `place`.
 
@@ -419,5 +415,8 @@ def pinned(repository: str) -> tuple[str, str]:
 
 
 def hub_file(repository: str, name: str) -> Path:
-    """A single file of a data set of the hub, at its revision. Raises DatasetError, MissingExtra."""
-    return file_of_hub(*pinned(repository), name)
+    """A single file of a data set of the hub, at its revision. Raises OutOfReach, TaskError."""
+    try:
+        return file_of_hub(*pinned(repository), name)
+    except (DatasetError, MissingExtra) as error:
+        raise OutOfReach(str(error)) from None

@@ -27,7 +27,9 @@ from statistics import variance
 from typing import TYPE_CHECKING, Any
 
 from evalwright import bounded
+from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask
+from evalwright.compat.sea_helm.phases import written_in_two
 from evalwright.core.errors import Failure, RequestFailed, ScoringError, TaskError, UsageError
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
@@ -100,11 +102,12 @@ METRICS: Mapping[Class, Mapping[str, Any]] = {
 def scoring_of(task: SeaTask, rows: Rows) -> Made:
     """The scorers and metrics of a task, the metric that it stands for first. rows: all of the task.
 
-    A sample has its row as metadata "row". Raises UsageError for a metric class that is not known and not trusted, or cannot be had.
+    A sample has its row as metadata "row". Raises NotScoredHere for a metric class that is known and not here, UsageError for one that is not
+    known and not trusted, or cannot be had.
     """
     entry = METRICS.get(task.scored_by, {"family": "texts:Foreign"})
     if "refused" in entry:
-        raise UsageError(f"The task '{task.name}' {entry['refused']}")
+        raise NotScoredHere(f"The task '{task.name}' {entry['refused']}")
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
     try:
         return family(task, rows, entry).made()
@@ -115,6 +118,31 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
         ) from None
 
 
+class NotScoredHere(UsageError):
+    """A task whose metric is not here."""
+
+
+def scoring_without_data(task: SeaTask) -> Made:
+    """The scorer and the metric of a task that is not asked: those of its other kind of run, so that it uses the same models.
+
+    Its number is missing; as published it is 0, as that of every task that SEA-HELM's code fails on.
+    """
+    scorer = Scorer(SCORER, DIALECT, {"scoring": "published" if task.published else "corrected"}, not_scored)
+    metrics = [MetricSpec(task.metric, "accuracy", SCORER)]
+    with suppress(UsageError):
+        (own,), published = scoring_of(task, ())
+        scorer = replace(scorer, options=own.options, roles=own.roles, able=own.able)
+        metrics = published if task.published else metrics
+    if task.published and metrics[0].function is None:
+        metrics = published_metrics([task.metric], failed_as_published)
+    return [scorer], metrics
+
+
+def failed_as_published(name: str, column: Column) -> Estimate:
+    """The published 0 of a task that cannot be scored."""
+    return as_published(0.0, 0, len(column.values) + column.n_missing, "failed, published as 0")
+
+
 def slices_of(task: SeaTask) -> tuple[str, ...]:
     """The keys of a row's metadata that the metrics of a task go by, which its samples' metadata need too."""
     return tuple(METRICS.get(task.scored_by, {}).get("slices", ()))
@@ -123,10 +151,20 @@ def slices_of(task: SeaTask) -> tuple[str, ...]:
 class SeaHelmRaised(RequestFailed):
     """SEA-HELM's own code raises here, and then scores the whole task 0. why: what it raises."""
 
+    kind = "published failure"
+    _BEFORE = "SEA-HELM's code raises "
+    _BEHIND = ". The published number is 0."
+
     def __init__(self, why: str) -> None:
-        said = f"SEA-HELM's code raises {why}. The published number is 0."
-        super().__init__(Failure("published failure", "scorer", said))
+        super().__init__(Failure(self.kind, "scorer", f"{self._BEFORE}{why}{self._BEHIND}"))
         self.why = why
+
+    @classmethod
+    def why_in(cls, reason: str) -> str:
+        """What is raised by a reason of a column ("kind: message"); "" where it is another failure."""
+        kind, _, message = reason.partition(": ")
+        is_raised = kind == cls.kind and message.startswith(cls._BEFORE)
+        return message.removeprefix(cls._BEFORE).removesuffix(cls._BEHIND) if is_raised else ""
 
 
 def normalised(score: float, least: float, greatest: float) -> float:
@@ -144,6 +182,7 @@ class Scoring:
 
     A family says how a row is scored in either way, and what its metrics are beyond the table.
     published: a row's score as SEA-HELM has it, of the response as it reads it; raises SeaHelmRaised. corrected: a sample's score.
+    Nothing that it learns of one answer is kept in it: one task is asked of several models, and what a number needs stands in the scores.
     asks: a sample's score in either way is made by `judge`, as other models make it, or it takes long.
     """
 
@@ -168,8 +207,6 @@ class Scoring:
             for key in entry.get("by", ())
         }
         self.options: dict[str, Any] = {"scoring": "published" if task.published else "corrected"}
-        self._raised = ""
-        self._last: tuple[Any, Numbers] | None = None
         self.prepare()
 
     @staticmethod
@@ -220,18 +257,15 @@ class Scoring:
             if isinstance(found, Score):
                 return replace(found, parts={self.task.metric: found.value, **found.parts})
             return found
-        try:
-            return self.published(self.row_of(sample), self.text(answer))
-        except SeaHelmRaised as error:
-            self._raised = error.why
-            raise
+        return self.published(self.row_of(sample), self.text(answer))
 
     def text(self, answer: Answer) -> str:
         """The first turn's reply as it came, thoughts in its text included; of a base model both of its phases with the tag between them."""
-        first, *more = [response.text for response in answer.responses] or [answer.text]
-        if not self.task.base or not more:
-            return first
-        return "".join([first.removesuffix(self.task.answer_tag), self.task.answer_tag, *more])
+        if not answer.responses:
+            return answer.text
+        if not self.task.base:
+            return answer.responses[0].text
+        return written_in_two(answer.responses, self.task.answer_tag)
 
     def said(self, answer: Answer) -> str:
         """What a response gives as its answer; of two phases the second begins behind the tag."""
@@ -271,13 +305,19 @@ class Scoring:
             return as_published(0.0 if zero else math.nan, 0, n + lost, said)
 
     def _found(self, column: Column) -> Numbers:
-        if self._raised or not len(column.values):
-            raise SeaHelmRaised(self._raised or "an error, or no answer came: see the failures")
-        if self._last is None or self._last[0] is not column:
+        raised = self.raised(column)
+        if raised or not len(column.values):
+            raise SeaHelmRaised(raised or "an error, or no answer came: see the failures")
+        if self not in column.memory:
             runs = [self._numbers(one) for one in _draws(column)]
             shared = [name for name in runs[0] if all(name in run for run in runs)]
-            self._last = column, {name: mean([float(run[name]) for run in runs]) for name in shared}
-        return self._last[1]
+            column.memory[self] = {name: mean([float(run[name]) for run in runs]) for name in shared}
+        found: Numbers = column.memory[self]
+        return found
+
+    def raised(self, column: Column) -> str:
+        """What SEA-HELM's code raises on one of the rows, which ends the task there; "" where it raises on none."""
+        return next((why for why in map(SeaHelmRaised.why_in, column.failures) if why), "")
 
     def _numbers(self, column: Column) -> Numbers:
         found = {name: factor * mean(self.each(column, of)) for name, (factor, of) in self.means.items()}
@@ -315,5 +355,6 @@ def _draws(column: Column) -> list[Column]:
         there = values == values
         if there.any():
             parts = {name: own[there, draw] for name, own in column.part_draws.items()}
-            found.append(replace(column, values=values[there], parts=parts, draws=None))
+            items = [own[draw] for own, kept in zip(column.item_draws, there, strict=False) if kept]
+            found.append(replace(column, values=values[there], parts=parts, items=items, draws=None))
     return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalwright import bounded
 from evalwright.compat.sea_helm import foreign
@@ -259,6 +259,9 @@ class Tables(Procedures):
         return Score(f1, error, said or "", parts)
 
 
+_FAILED = "scorer error: ScoringError: "
+
+
 class Foreign(Scoring):
     """A metric class of the folder: its number over all responses, and the mean of what it gives to each row by itself."""
 
@@ -266,7 +269,6 @@ class Foreign(Scoring):
 
     def prepare(self) -> None:
         foreign.check_trusted(self.task, self.task.scored_by, METRICS)
-        self._kept = list[Row]()
         # What is made to be averaged is from 0 to 100 there; as a share it has a part in totals here.
         self._share = not self.task.published and self.task.metric.startswith("normalized_")
         self.task = replace(self.task, published=True)  # there is no other arithmetic
@@ -284,33 +286,34 @@ class Foreign(Scoring):
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer; other samples, and Ctrl-C, do not wait for it."""
         replies = [self.text(answer)] if self.task.base else [one.text for one in answer.responses]
-        place = len(self._kept)
-        self._kept.append({**self.row_of(sample), "responses": replies})
+        row = {**self.row_of(sample), "responses": replies}
         try:
-            numbers, each = await asyncio.to_thread(self._run, self._kept[place : place + 1])
+            numbers, each = await asyncio.to_thread(foreign.foreign_numbers, self.task, [row])
         except asyncio.CancelledError:
             foreign.end_workers()
             raise
-        except SeaHelmRaised as error:  # there is no other arithmetic to be named
-            raise ScoringError(error.why) from None
+        except TaskError as error:  # there is no other arithmetic to be named
+            raise ScoringError(str(error)) from None
         own = each[0] if each else numbers
         value = own.get(self.task.metric, next(iter(own.values()))) if isinstance(own, Mapping) else own
         # SEA-HELM's classes give rows 0 or 1 where the number is of 100.
         scale = 100 if self._share and (not each or value > 1) else 1
-        return Score(float(value) / scale, "", "", {"response": float(place)})
+        return Score(float(value) / scale, item={"row": row})
+
+    def raised(self, column: Column) -> str:
+        """The first failure of a scorer: the class raises on a row, and so it does over all of them."""
+        return next(
+            (reason.removeprefix(_FAILED) for reason in column.failures if reason.startswith(_FAILED)), ""
+        )
 
     def more(self, column: Column) -> dict[str, float]:
-        numbers, _ = self._run([self._kept[int(place)] for place in self.each(column, "response")])
+        try:
+            numbers, _ = foreign.foreign_numbers(self.task, [item["row"] for item in column.items])
+        except TaskError as error:
+            raise SeaHelmRaised(str(error)) from None
         if not isinstance(numbers[self.task.metric], int | float):
             raise SeaHelmRaised(f"TypeError: '{self.task.metric}' is not a number")
         return {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
-
-    def _run(self, rows: Sequence[Row]) -> tuple[Mapping[str, Any], Sequence[Any]]:
-        try:
-            return foreign.foreign_numbers(self.task, rows)
-        except TaskError as error:
-            self._raised = str(error)
-            raise SeaHelmRaised(self._raised) from None
 
 
 SECONDS, ALL_SECONDS = 6.0, 600.0

@@ -245,6 +245,7 @@ class _VllmAnswering(Answering):
                 Response(
                     made.text,
                     finish_reason=made.finish_reason,
+                    stopped_at=_stopped_at(made, job),
                     usage=used,
                     tokens=self._log_probs_of(made, job),
                 ),
@@ -306,3 +307,11 @@ def _version() -> str:
         return version("vllm")
     except PackageNotFoundError:
         return ""
+
+
+def _stopped_at(made: Any, job: Job) -> str | None:
+    """The stop string at which vLLM ended the answer; it names a token where one ended it, and nothing at the model's own end."""
+    if not job.request.stop:
+        return None
+    reason = getattr(made, "stop_reason", None)
+    return reason if isinstance(reason, str) else ""

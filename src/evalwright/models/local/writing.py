@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.base import answers_tokens, stop_at
+from evalwright.models.base import answers_tokens, stop_at, stop_in
 from evalwright.models.local.answering import Job
 from evalwright.models.local.tokens import Encoder
 
@@ -80,6 +80,7 @@ class AnswerWriter:
             text=text,
             tokens=tuple(tokens) if text == whole else answers_tokens(tokens, text),
             finish_reason=reason,
+            stopped_at=stop_in(whole, self._stops) if self._stops else None,
             usage=Usage(
                 input_tokens=len(self.job.tokens),
                 output_tokens=len(written if self._counts_end else kept),

@@ -48,6 +48,7 @@ from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, is_at, may_have_keys, quirks
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
+from evalwright.models.reply_names import NameRule, accepted_names, rule_for
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _ADDRESS = re.compile(r"(https?|s?ftps?|file|wss?|unix|tcp|grpcs?):/", re.IGNORECASE)
@@ -63,6 +64,8 @@ class ApiModel(RemoteModel):
     """
 
     _unread = ""
+    resolves_names = False
+    """Whether any name that the server gives from the first reply on is accepted, wherever the server is."""
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class ApiModel(RemoteModel):
         top_k: int | None = None,
         min_p: float | None = None,
         thinking: str | int | bool | None = None,
+        reasoning_effort: str | None = None,
         stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
@@ -89,6 +93,7 @@ class ApiModel(RemoteModel):
         max_concurrency: int | None = None,
         max_attempts: int = 10,
         requests_per_minute: float | None = None,
+        answers_as: str | list[str] | None = None,
         revision: str | None = None,
     ) -> None:
         written = model if revision is None else f"{model}@{revision}"
@@ -110,6 +115,7 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
+        thinking = carrying.one_level(thinking, arguments.text("reasoning_effort", reasoning_effort))
         self._thinking_given = thinking is not None
         self._thinking = carrying.switch(thinking, self.provider, self.wire, self.name)
         self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
@@ -149,6 +155,7 @@ class ApiModel(RemoteModel):
         for name in self._samplers:
             if name not in self.carries:
                 raise ConfigurationError(self.cannot_carry(name))
+        self._accepted_names = accepted_names(answers_as)
         self.fingerprint = fingerprint_of(self._identity())
         # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
         prices = (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
@@ -172,8 +179,21 @@ class ApiModel(RemoteModel):
             **masked_arguments(self._identity()),
             "headers": sorted(self._headers),
             "key": self._key_source() or "none",
+            **({"answers_as": list(self._accepted_names)} if self._accepted_names else {}),
             **({"price": self.price.as_dict()} if self.price else {}),
         }
+
+    def name_rule(self) -> NameRule:
+        """Which names its replies may give: names are a provider's own to resolve at its hosts, and those of the server where it says
+        what it has loaded."""
+        resolves = self.provider.names_itself or (self.official and not is_local(self.base_url))
+        return rule_for(
+            self.model,
+            self.base_url,
+            resolves=resolves or self.resolves_names,
+            accepted=self._accepted_names,
+            body=dict(self.settings.extra_body),
+        )
 
     def check(self) -> None:
         """Raise ConfigurationError where a key or a login is needed and missing."""

@@ -1,7 +1,7 @@
 """What a provider's model takes of a request beyond text and plain sampling, and what it refuses of that, by its row and its format.
 
-How long a model thinks has one mechanism: the levels of its row. `-M thinking=` names one for every request; a request may name its
-own, by a word (`reasoning_effort`) or a number of tokens (`reasoning_budget`).
+How long a model thinks has one mechanism: the levels of its row. `-M thinking=` (or `-M reasoning_effort=`, as the field is mostly called)
+names one for every request; a request may name its own, by a word (`reasoning_effort`) or a number of tokens (`reasoning_budget`).
 """
 
 from __future__ import annotations
@@ -53,6 +53,13 @@ def beyond(request: Generate, wire: Wire, name: str) -> str | None:
 def not_without_temperature(request: Generate) -> str | None:
     """The first option of a request that models take only with a temperature."""
     return next((name for name in _WITH_TEMPERATURE if name in request.options()), None)
+
+
+def one_level(thinking: str | int | bool | None, reasoning_effort: str | None) -> str | int | bool | None:
+    """The level that a person's arguments name. Raises ConfigurationError where they are two."""
+    if thinking is not None and reasoning_effort is not None:
+        raise ConfigurationError("thinking and reasoning_effort name the same level: leave one out.")
+    return reasoning_effort if thinking is None else thinking
 
 
 def level_of(request: Generate | Embed) -> str | int | None:

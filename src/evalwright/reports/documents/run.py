@@ -30,6 +30,9 @@ MOST_SCORES = 4
 """Scores of a run in a list of runs."""
 
 
+CHECKED_BY = "`evalwright runs check` compares them with the samples."
+
+
 def run_document(run: Run) -> doc.Document:
     """What one run found, by slice too, what failed, what it used and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
@@ -81,7 +84,11 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
             )
         )
     return doc.Document(
-        "", [doc.Table(columns, rows, "Runs"), doc.Notes([numbers.counted(len(runs), "run")])]
+        "",
+        [
+            doc.Table(columns, rows, "Runs"),
+            doc.Notes([f"{numbers.counted(len(runs), 'run')}, with scores as recorded. {CHECKED_BY}"]),
+        ],
     )
 
 
@@ -145,6 +152,30 @@ def part_facts(run: Run) -> Iterator[tuple[str, str]]:
         yield "Merged from", numbers.counted(len(merged), "shard")
 
 
+_MOST_NAMES = 6
+
+
+def reply_name_facts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """By which names the models' replies called them, where these are not just the names that were asked."""
+    for role, rows in data.get("reply_names", {}).items():
+        if all(row["relation"] in ("same", "unnamed") for row in rows):
+            continue
+        used = [row for row in rows if row.get("responses")]
+        parts = [_named_replies(row, row["responses"]) for row in used[:_MOST_NAMES]]
+        if len(used) > _MOST_NAMES:
+            parts.append(f"{len(used) - _MOST_NAMES} more")
+        refused = [row for row in rows if row.get("refused")]
+        parts += [f"not used: {_named_replies(row, row['refused'])}" for row in refused[:_MOST_NAMES]]
+        yield "Answered as" if role == "target" else f"Role {role} answered as", "; ".join(parts)
+
+
+def _named_replies(row: Mapping[str, Any], number: int) -> str:
+    name = inert(row["name"]) or "no name"
+    relation = {"other": ", another name", "accepted": ", accepted"}.get(row["relation"], "")
+    place = f" at {inert(row['replica'])}" if row.get("replica") else ""
+    return f"{name}{place} ({numbers.counted(number, 'reply', 'replies')}{relation})"
+
+
 def _made(run: Run) -> Iterator[tuple[str, str]]:
     """What was run, when and how."""
     data = run.data
@@ -156,6 +187,7 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
     yield from part_facts(run)
     for role, other in data.get("roles", {}).items():
         yield f"Role {role}", str(other.get("name", ""))
+    yield from reply_name_facts(data)
     started = str(data["started"])[:16].replace("T", " ")
     took, version = numbers.duration(float(data["seconds"])), data["evalwright"]
     parts = [started, f"took {took}", f"evalwright {version}"]

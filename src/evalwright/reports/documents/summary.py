@@ -20,6 +20,7 @@ from evalwright.reports.documents.run import (
     metrics_table,
     missing_cell,
     part_facts,
+    reply_name_facts,
     unsure_notes,
     usage_facts,
 )
@@ -36,6 +37,7 @@ _MOST_COLUMNS = 4
 def run_summary(run: Run) -> doc.Document:
     """One run in short; `run_document` has all of it."""
     made = [("Model", _model(run)), *([("Metric", metric)] if (metric := _metric(run)) else [])]
+    made += reply_name_facts(run.data)
     made += part_facts(run)
     blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_counts(run)]
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
@@ -53,6 +55,11 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     for run in runs[:_MOST_ROWS]:
         if said := [*_counts(run)]:
             blocks += [doc.Heading(run.label, 3), *said]
+    for run in runs[:_MOST_ROWS]:
+        blocks += [
+            doc.Note(f"{run.label}: {what[0].lower()}{what[1:]} {names}.")
+            for what, names in reply_name_facts(run.data)
+        ]
     stopped = dict.fromkeys(text for run in runs for text in stopping_sentences(run))
     blocks += [doc.Note(text) for text in stopped]
     blocks.append(doc.Facts([(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright._version import __version__
 from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.metrics.registry import BOUNDED
-from evalwright.reports.documents.run import usage_facts
+from evalwright.reports.documents.run import reply_name_facts, usage_facts
 from evalwright.reports.endings import stopping_sentences
 from evalwright.reports.explorer.parts import MALFORMED, Samples, array_part
 from evalwright.reports.explorer.plots import estimate_json, interval_json, label_sets_of, number_json
@@ -140,6 +140,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Model", run.model),
         ("Fingerprint", str(data["model"].get("fingerprint", ""))),
         *((f"Role {role}", str(model.get("name", ""))) for role, model in data.get("roles", {}).items()),
+        *reply_name_facts(data),
         *((key.capitalize(), str(configuration[key])) for key in ("seed", "limit", "where", "format") if configuration.get(key) is not None),
         ("Evalwright", str(data.get("evalwright", ""))),
         *usage_facts(data["usage"]),
@@ -222,7 +223,7 @@ def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) ->
         "tasks": [_task_difference(task) for task in found.tasks],
         "overall": overall,
         "conclusion": found.conclusion,
-        "notes": [found.estimand, *found.differences, *_warnings(found.tasks)],
+        "notes": [found.estimand, *found.caveats, *found.differences, *_warnings(found.tasks)],
     }
     scorers = {task.task: task.scorer for task in found.tasks}
     return array_part(head, paired_places((a[1], a[2]), (b[1], b[2]), scorers))

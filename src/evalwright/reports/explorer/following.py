@@ -76,6 +76,7 @@ class Followed:
         self._lines: Iterator[Line] | None = None
         self._faults = RecordFaults(self.run) if self.run else None
         self.warnings: list[str] = []
+        self._as_published = ""
         self.complete = False
         self.trouble = ""
 
@@ -152,6 +153,7 @@ class Followed:
                 if found is None:
                     if self._faults is not None and not self.complete:
                         self.warnings = self._faults.sentences
+                        self._as_published = self._faults.as_published
                         self._faults = None
                     self.complete = self.run is not None
                     break
@@ -213,7 +215,8 @@ class Followed:
                 found["expected"] = expected if isinstance(expected, int) else size
             else:
                 found = self._growing_info(size)
-            found["facts"][:0] = [(WARNING, one) for one in self.warnings]
+            published = [("Figures", self._as_published)] if self._as_published else []
+            found["facts"][:0] = [*((WARNING, one) for one in self.warnings), *published]
             if trouble:
                 found["facts"].insert(0, ("Cannot be read", trouble))
             return found

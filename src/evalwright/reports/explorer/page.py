@@ -123,7 +123,8 @@ def pack(
             found.append((str(number), run, samples))
             warnings = faults.sentences
             said += [f"{run.name}: {one}" for one in warnings]
-            facts = [*((WARNING, one) for one in warnings), *info["facts"]]
+            published = [("Figures", faults.as_published)] if faults.as_published else []
+            facts = [*((WARNING, one) for one in warnings), *published, *info["facts"]]
             infos.append({**info, "facts": facts, "records": samples.size, "expected": samples.size})
             if with_images:
                 _put_images(str(number), run, put)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, cause_of
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, OutOfReach, cause_of
 from evalwright.core.private import home_folder, ordinary, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
@@ -70,7 +70,7 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
     except DatasetError:
         raise
     except Exception as error:
-        raise DatasetError(f"{what} cannot be fetched: {cause_of(error)}.") from None
+        raise OutOfReach(f"{what} cannot be fetched: {cause_of(error)}.") from None
     return Path(kept)
 
 
@@ -98,7 +98,7 @@ def first_fetched(repository: str) -> str:
         except DatasetError:
             raise
         except Exception as error:
-            raise DatasetError(f"{what} cannot be found: {cause_of(error)}.") from None
+            raise OutOfReach(f"{what} cannot be found: {cause_of(error)}.") from None
         private_folder(kept.parent)
         write_text(kept.resolve(), json.dumps(known, indent=1, sort_keys=True))
     return str(known[repository])
@@ -172,7 +172,7 @@ def _hub_rows(repository: str, revision: str, config: str | None, split: str) ->
     except DatasetError:
         raise
     except Exception as error:
-        raise DatasetError(f"{what} cannot be loaded: {cause_of(error)}.") from None
+        raise OutOfReach(f"{what} cannot be loaded: {cause_of(error)}.") from None
     for number, row in enumerate(data, 1):
         yield f"{repository} ({split}), row {number:,}", dict(row)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
-from evalwright.core.errors import DatasetError, cause_of
+from evalwright.core.errors import OutOfReach, cause_of
 
 PATIENCE_SECONDS = 10.0
 """How long the first request may take."""
@@ -69,7 +69,7 @@ def _asked_in_vain(repository: str, revision: str | None) -> str:
     return ""
 
 
-def not_here(what: str, reason: str) -> DatasetError:
+def not_here(what: str, reason: str) -> OutOfReach:
     """The error for data of the hub that are not on this machine while the hub cannot be reached."""
     if reason == OFFLINE_IS_SET:
         advice = "Unset it once: what is fetched is kept, and later runs need no network."
@@ -78,7 +78,7 @@ def not_here(what: str, reason: str) -> DatasetError:
             "Run the command once with a connection (HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror): what is fetched is kept, and later "
             "runs need no network."
         )
-    return DatasetError(
+    return OutOfReach(
         f"{what} is not on this machine, and the Hugging Face Hub cannot be reached ({reason}). {advice}"
     )
 
@@ -96,7 +96,7 @@ def hub_libraries(what: str, repository: str, revision: str | None = None) -> It
         Why the hub is out of reach, "" where it is not.
 
     Raises:
-        DatasetError: where the hub is out of reach and something was wanted of it.
+        OutOfReach: where the hub is out of reach and something was wanted of it.
     """
     with _hushed():
         reason = unreachable_hub(repository, revision)

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError
+from evalwright.core.local_paths import why_not_local
 from evalwright.core.private import no_file
+from evalwright.core.secrets import mask, without_login
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
 from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
@@ -75,6 +77,8 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
     obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
     for index, name in enumerate(names or []):
         place = (*at, index)
+        if why := why_not_local(name):
+            raise document.error(place, f"'{mask(without_login(name))}' is not a local path: {why}.")
         own = document.folder(place) / name  # what a person must get may lie in the working folder
         pattern = own if own.exists() or not obtain else Path.cwd() / name
         fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))

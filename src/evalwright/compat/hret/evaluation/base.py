@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.rows import ROW, scored_row, values_of
-from evalwright.compat.hret.scoring import ALIASES, method_of, scoring_of
+from evalwright.compat.hret.rows import ROW, counts_of, scored_row, values_of
+from evalwright.compat.hret.scoring import ALIASES, METHODS, method_of, scoring_of
 from evalwright.compat.hret.settings import Classes, Given, Rows
 from evalwright.core.errors import Failure, ScoringError
 from evalwright.core.reasoning import separate_reasoning
@@ -73,11 +73,25 @@ register_evaluator = EVALUATION_REGISTRY.register
 
 
 class BuiltIn(BaseEvaluator):
-    """An evaluator of HRET's own. Its parameters are those of the evaluation method of its name."""
+    """An evaluator of HRET's own, or a class that a user derives from one.
+
+    Its parameters are those of the evaluation method of its name.
+    """
 
     def __init__(self, **params: Any) -> None:
         self.params = params
-        self.method = method_of(self.name, params)
+        self.method = method_of(self.kind, params)
+
+    @property
+    def kind(self) -> str:
+        """HRET's name of the evaluation method, also in a derived class with a name of its own."""
+        names = (vars(cls).get("name") for cls in type(self).__mro__)
+        return next(str(name) for name in names if name in METHODS)
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the class is a user's, whose methods are to be called."""
+        return type(self).__module__.rpartition(".")[0] != __name__.rpartition(".")[0]
 
     def parameters(self) -> dict[str, Any]:
         """The parameters as they are now."""
@@ -88,17 +102,31 @@ class BuiltIn(BaseEvaluator):
         return self.method.parse(raw_output)
 
     def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
+        """The metrics of samples that have `prediction`, by the scoring that is set; verdicts are written into the samples."""
+        if settings.is_published():
+            return self._published_metrics(samples)
+        metrics: dict[str, Any] = self._corrected(samples)["metrics"]
+        return metrics
+
+    def _published_metrics(self, samples: Rows) -> dict[str, Any]:
         """The metrics by HRET's arithmetic."""
         return self.method.numbers(
             samples, [self.method.written(row, self.method.score(row)) for row in samples]
         )
 
+    def _corrected(self, samples: Rows, model: Any = None) -> dict[str, Any]:
+        judge = getattr(model or getattr(self, "multi_judge_model", None), "judge_batch", None)
+        return evaluate_rows(self.kind, self.parameters(), samples, judge)
+
     def evaluate(self, data: Rows, model: Any = None) -> dict[str, Any]:
         """{"metrics", "samples"} by the scoring that is set."""
         if settings.is_published():
             return super().evaluate(data, model)
-        judge = getattr(model or getattr(self, "multi_judge_model", None), "judge_batch", None)
-        return evaluate_rows(self.name, self.parameters(), data, judge)
+        if not self.is_derived:
+            return self._corrected(data, model)
+        if type(self).parse_prediction is not BuiltIn.parse_prediction:
+            return super().evaluate(data, model)
+        return {"metrics": self.evaluate_predictions(data), "samples": data}
 
 
 @EVALUATION_REGISTRY.own("string_match")
@@ -157,5 +185,6 @@ def evaluate_rows(
                 row["error"] = said
 
     run_blocking(work)
-    found = tally.result(method, "1", specs)
-    return {"metrics": values_of(found.metrics), "samples": rows}
+    scored = tally.result(method, "1", specs)
+    metrics: dict[str, Any] = {**values_of(scored.metrics), **counts_of(scored)}
+    return {"metrics": metrics, "samples": rows}

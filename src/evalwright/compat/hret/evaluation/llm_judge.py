@@ -100,9 +100,9 @@ class LLMJudgeEvaluator(BuiltIn):
         assert isinstance(self.method, judging.Judging)
         return self.prompt_templates[JudgeType(self.method.type_of(sample))].format(**sample)
 
-    def evaluate_predictions(self, samples: Rows) -> dict[str, Any]:
+    def _published_metrics(self, samples: Rows) -> dict[str, Any]:
         """All prompts at once to the judge, what it says into the samples, and their metrics, as HRET."""
-        method = method_of(self.name, self.parameters())
+        method = method_of(self.kind, self.parameters())
         assert isinstance(method, judging.Judging)
         prompts = [method.prompt(row) for row in samples]
         asked = [{"input": prompt} for prompt in prompts if prompt is not None]

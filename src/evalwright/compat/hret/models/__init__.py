@@ -20,7 +20,14 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.asking import Native, SampleDoor, asked_alone, asked_for, replied
+from evalwright.compat.hret.asking import (
+    Native,
+    SampleDoor,
+    asked_alone,
+    asked_for,
+    option_log_probs,
+    replied,
+)
 from evalwright.compat.hret.models.base import (
     MODEL_REGISTRY,
     BaseJudge,
@@ -33,7 +40,7 @@ from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
 from evalwright.compat.hret.settings import Given, Rows, check_parameters
 from evalwright.core.errors import RequestFailed
-from evalwright.core.requests import LogLikelihood, Reward
+from evalwright.core.requests import Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
 from evalwright.models.registry import open_model
@@ -132,16 +139,17 @@ class HuggingFaceModel(_Generator):
             _drawn(given, stop),
             chat=not published and "chat" in model.abilities,
             by_options=published or self.likelihood,
+            bare_options=published,
+            gives_logits=published,
             vision=not published,
             **self._cot(published),
         )
 
     def _score_option(self, prompt: str, option: str) -> float:
-        async def one(door: SampleDoor, sample: Sample) -> float:
-            response = await door(self.role, LogLikelihood(prompt, f" {option}"))
-            return response.log_likelihood or 0.0
+        async def one(door: SampleDoor, sample: Sample) -> list[float]:
+            return await option_log_probs(door, self.role, prompt, [option])
 
-        return float(self._ask_all(one, [{}])[0])
+        return float(self._ask_all(one, [{}])[0][0])
 
 
 @MODEL_REGISTRY.own("huggingface_judge")
@@ -359,13 +367,21 @@ def _by_litellm(given: Given) -> Native:
             os.environ[variable.upper()] = str(given[variable])
     arguments = {
         "base_url": given["api_base"],
-        "extra": {"api_version": given["api_version"]} if given["api_version"] else None,
+        "extra": {name: given[name] for name in ("api_version", *_PENALTIES) if given[name]} or None,
         "max_attempts": int(given.get("retry_max", given.get("max_retries", 3))) + 1,
         "timeout": given["timeout"],
         **_key(given["api_key"]),
     }
     model = _opened(f"litellm/{name if name.startswith(f'{provider}/') else f'{provider}/{name}'}", arguments)
-    return Native(model, Sampling(given["max_new_tokens"], given["temperature"], given["top_p"]), chat=True)
+    # HRET passes what it does not know on to the library, where `max_tokens` takes the place of `max_new_tokens`.
+    sampling = Sampling(
+        given["max_tokens"] or given["max_new_tokens"],
+        given["temperature"],
+        given["top_p"],
+        _texts(given["stop"]),
+        given["seed"],
+    )
+    return Native(model, sampling, chat=True)
 
 
 def _key(secret: str | None) -> dict[str, str]:

@@ -51,7 +51,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.core.secrets import digested_arguments, masked_arguments
-from evalwright.models.base import LocalModel, Model, fingerprint_of, stop_at, unknown_fingerprint
+from evalwright.models.base import LocalModel, Model, fingerprint_of, stop_at, stop_in, unknown_fingerprint
 from evalwright.models.local.files import special_tokens_of
 from evalwright.tasks.entry_points import offered
 
@@ -260,7 +260,8 @@ class LMAdapter(LocalModel):
         if method == "generate_until":
             if not isinstance(result, str):
                 raise self._wrong(method, f"must give text, not {type(result).__name__}")
-            return Response(stop_at(result, request.stop), finish_reason="stop")
+            stopped_at = stop_in(result, request.stop) if request.stop else None
+            return Response(stop_at(result, request.stop), finish_reason="stop", stopped_at=stopped_at)
         greedy, value = None, result
         if method == "loglikelihood":
             if not isinstance(result, tuple | list) or len(result) != 2:

@@ -105,6 +105,7 @@ class ServedModel(OpenAIModel):
     """A client of OpenAI's two interfaces. Texts become token ids where a tokenizer is known, as there."""
 
     carries = CARRIED
+    resolves_names = True
 
     def __init__(self, client: str, model: str, client_arguments: Mapping[str, Any]) -> None:
         self._client_name, self._client_arguments = client, dict(client_arguments)
@@ -282,6 +283,7 @@ class ServedMessages(ApiModel):
     """A client of Anthropic's messages."""
 
     carries = CARRIED
+    resolves_names = True
 
     def __init__(self, client: str, model: str, client_arguments: Mapping[str, Any]) -> None:
         self._client_name, self._client_arguments = client, dict(client_arguments)

@@ -79,6 +79,7 @@ class Provider:
     the body where the prompt ends with the beginning of the answer. cost_field: where a reply names its cost in US dollars ("usage.cost").
     system_field: the input of the system's text where a model has no messages, "" where it has none.
     takes, lacks: of a request's further options and images, what its interface has beyond its format's own, and what it has not.
+    names_itself: replies name what the server has loaded or deployed, whatever name was asked.
     scoring: how completions give log-likelihoods, see `SCORING`. docs: where its interface is described.
     """
 
@@ -111,6 +112,7 @@ class Provider:
     scoring: str = ""
     example: str = ""
     max_concurrency: int = 512
+    names_itself: bool = False
     cost_field: str = ""
     docs: str = ""
 
@@ -311,7 +313,7 @@ _TABLE: Fit = (_mapping, "a table")
 _FITS: Mapping[str, Fit] = {
     **dict.fromkeys(_LISTS, (_texts, "text or a list of texts")),
     **dict.fromkeys(("headers", "variables", "defaults", "extra_body", "prefill", "thinking"), _TABLE),
-    **dict.fromkeys(("any_server", "stream"), _FLAG),
+    **dict.fromkeys(("any_server", "names_itself", "stream"), _FLAG),
     "max_concurrency": (lambda value: type(value) is int, "a whole number"),
     "most_stops": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
     "least_temperature": (

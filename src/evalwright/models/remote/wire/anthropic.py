@@ -66,6 +66,7 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
         data.get("model"),
         excused=called or hidden,
         calls_tool=called,
+        stopped_at=form.stopped_at(data, ("stop_sequence",), request.stop),
     )
 
 

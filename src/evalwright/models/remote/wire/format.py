@@ -7,7 +7,7 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from evalwright.core.errors import BadReply, EmptyReply, Overloaded, Rejected, R
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL, TOOL_CALL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.base import answers_tokens, stop_at
+from evalwright.models.base import answers_tokens, stop_at, stop_in
 from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply, largest_reply
 from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
 from evalwright.models.remote.wire.options import NoLogProbs, Options, fields_of
@@ -72,7 +72,7 @@ class Said:
 
     finish: "stop", "length", "content_filter", or the provider's word where it has another meaning. model: as the reply names it.
     excused: there is a reason for an answer without content. calls_tool: it is the call of a tool. may_be_empty: an immediate end is an answer here where
-    the server counts a token for it. values: of an embedding.
+    the server counts a token for it. values: of an embedding. stopped_at: as of `Response`, where the server says it.
     """
 
     text: str
@@ -84,6 +84,7 @@ class Said:
     may_be_empty: bool = False
     values: tuple[float, ...] = ()
     calls_tool: bool = False
+    stopped_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +175,17 @@ class Wire:
         finish = said.finish
         if said.calls_tool and not text and finish not in _NO_TEXT:
             finish = TOOL_CALL  # some formats end such a reply as any other
+        stopped_at = None
         if stop:  # not all of them are sent, and some servers (transformers serve) leave them in the text
             text, at_stop = cut_here(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
+            stopped_at = stop_in(said.text, stop) or said.stopped_at
         return Response(
             text=text,
             tokens=self._tokens(reply.data, request, text, settings),
             reasoning=said.reasoning,
             finish_reason=finish,
+            stopped_at=stopped_at,
             values=said.values,
             usage=said.usage,
             latency=reply.seconds,
@@ -432,6 +436,20 @@ def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str,
     """(text, finish reason) after those stop strings that the interface does not take are applied here."""
     short = stop_at(text, stop)
     return (text, finish_reason) if short == text else (short, "stop")
+
+
+def stopped_at(choice: Mapping[str, Any], names: Iterable[str], stop: Collection[str]) -> str | None:
+    """The stop string that a reply names as its end: "" where it says that it was none of them, None where it says nothing.
+
+    names: the fields that may say it. A number there is a token's.
+    """
+    for name in names:
+        if name in choice:
+            reason = choice[name]
+            if reason is None or isinstance(reason, int):
+                return ""
+            return reason if reason in stop else None
+    return None
 
 
 def count(value: Any) -> int:

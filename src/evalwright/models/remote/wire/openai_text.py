@@ -61,7 +61,21 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
     if refusal and not text.strip() and finish != CONTENT_FILTER:
         text, finish = refusal, REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
-    return Said(text, reasoning, finish, usage, data.get("model"), excused=called, calls_tool=called)
+    stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
+    return Said(
+        text,
+        reasoning,
+        finish,
+        usage,
+        data.get("model"),
+        excused=called,
+        calls_tool=called,
+        stopped_at=stopped_at,
+    )
+
+
+STOP_FIELDS = ("stop_reason", "matched_stop")
+"""Where vLLM and SGLang say at which stop string, or token, an answer ended."""
 
 
 def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
@@ -139,6 +153,7 @@ class CompletionGatherer(form.Gathering):
         super().__init__(settings)
         self._texts: list[str] = []
         self._finish: Any = None
+        self._stop: dict[str, Any] = {}
         self._head: dict[str, Any] = {}
         self._usage: Any = None
         self._logprobs: dict[str, list[Any]] = {}
@@ -157,6 +172,8 @@ class CompletionGatherer(form.Gathering):
                 for name, part in form.table(choice.get("logprobs")).items():
                     self._logprobs.setdefault(name, []).extend(part if isinstance(part, list) else ())
                 self._finish = choice.get("finish_reason") or self._finish
+                if choice.get("finish_reason"):
+                    self._stop = {name: choice[name] for name in STOP_FIELDS if name in choice}
         return False
 
     def ended(self) -> bool:
@@ -172,7 +189,7 @@ class CompletionGatherer(form.Gathering):
         return {"text": "".join(self._texts)}
 
     def result(self) -> Any:
-        choice = {"index": 0, **self._said(), "finish_reason": self._finish}
+        choice = {"index": 0, **self._said(), "finish_reason": self._finish, **self._stop}
         if self._logprobs:
             choice["logprobs"] = self._logprobs
         return {**self._head, "choices": [choice], "usage": self._usage}
@@ -255,7 +272,8 @@ def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
     if not isinstance(text, str):
         raise form.not_documented(settings, "choices[0].text", data)
     finish, usage = form.finish_of(choice.get("finish_reason")), read_usage(data.get("usage"))
-    return Said(text, "", finish, usage, data.get("model"), may_be_empty=True)
+    stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
+    return Said(text, "", finish, usage, data.get("model"), may_be_empty=True, stopped_at=stopped_at)
 
 
 COMPLETIONS = Wire(

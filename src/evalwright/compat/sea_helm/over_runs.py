@@ -1,14 +1,94 @@
-"""The arithmetic of SEA-HELM's notebook over several runs, with its errors: the contrast to intervals over items."""
+"""The numbers of SEA-HELM's notebook `results_aggregation.ipynb` over several runs, with its arithmetic, and the file that it writes of them.
+
+They are made from the samples' files of numbered runs, SEA-HELM's or an export of ours. Of each question the score of one run is drawn, 30
+times with the notebook's seed; a number is the mean of the 30 means. Its "stderr" is no standard error of the score: intervals over items are.
+"""
 
 from __future__ import annotations
 
 import statistics as standard
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from evalwright.compat.recording import read_rows
 from evalwright.compat.sea_helm.aggregation import SEA, Results
 from evalwright.compat.sea_helm.labels import label_scores
+from evalwright.compat.sea_helm.results import NumberedRun, there
 from evalwright.compat.sea_helm.scoring import normalised, standard_error
+from evalwright.tasks.files import write_text
+
+_NOT_COUNTED = ("th", "my")
+"""Languages in which the notebook leaves out instructions that count words."""
+_COUNTS_WORDS = "length_constraints:number_words"
+
+
+def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
+    """Write the notebook's numbers of a model's runs as it does, in YAML, and say the outermost of them. Raises RunError."""
+    config, data = _read(runs)
+    found, incomplete = over_runs(config, data, needs_sea=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
+    shown = {"all languages": found["mean"], **({"SEA": found["sea_mean"]} if "sea_mean" in found else {})}
+    shown |= {language: found[language]["mean"] for language in data if "mean" in found[language]}
+    numbers = ", ".join(f"{name} {number:.2f}" for name, number in shown.items())
+    several = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+    told = [f"{runs[0].model} over {several}, as SEA-HELM's notebook: {numbers}. Written: {path}"]
+    if incomplete:
+        named = ", ".join(f"{task}/{language}" for language, _, task in incomplete)
+        told.append(
+            f"{runs[0].model}: a run lacks {named}; the numbers are over the others, as the notebook's."
+        )
+    if "sea_mean" not in found:
+        told.append(
+            f"{runs[0].model}: none of its languages is in the SEA average, and there the notebook ends with an error."
+        )
+    return told
+
+
+def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
+    """The configuration of the first run, and what the notebook reads of all of them: see `over_runs`. Raises RunError."""
+    data: Results = {}
+    for run in runs:
+        for task, facts in run.latest["tasks"].items():
+            for language in facts["languages"]:
+                scores, labels = _scores_and_labels(run, task, language)
+                of_competency = data.setdefault(language, {}).setdefault(facts["competency"], {})
+                own = of_competency.setdefault(task, {"scores": [], "length": [], "labels": []})
+                for name, part in (("scores", scores), ("length", len(scores)), ("labels", labels)):
+                    own[name].append(part)
+    skipped = runs[0].arguments.get("skip_task")
+    first = {**runs[0].latest, "run_args": {"skip_task": skipped if isinstance(skipped, list) else []}}
+    return first, data
+
+
+def _scores_and_labels(run: NumberedRun, task: str, language: str) -> tuple[list[float], list[Any]]:
+    """Each question's score in a run, 0 where it has none, and its label; nothing where the run has no file of the task."""
+    scores: list[float] = []
+    labels: list[Any] = []
+    path = run.file(task, language)
+    if not there(path):
+        return scores, labels
+    name: str | None = None
+    for place, (_, _, row) in enumerate(read_rows(path)):
+        own = row.get("individual_scores")
+        if place == 0 and isinstance(own, Mapping):
+            name = str(next(iter(own), ""))
+        about = row.get("metadata")
+        kind = about.get("subcategory") if isinstance(about, Mapping) else ""
+        if task == "if-eval" and language in _NOT_COUNTED and kind == _COUNTS_WORDS:
+            continue
+        score = own.get(name) if name is not None and isinstance(own, Mapping) else own
+        scores += [_as_number(one) for one in (score if isinstance(score, list) else [score])]
+        if "label" in row:
+            labels.append(row["label"])
+    return scores, labels
+
+
+def _as_number(score: Any) -> float:
+    return float(score) if isinstance(score, int | float) and score == score else 0.0
 
 
 def over_runs(
@@ -18,12 +98,14 @@ def over_runs(
     bootstraps: int = 30,
     languages: Sequence[str] = SEA,
     seed: int = 94370244,
+    needs_sea: bool = True,
 ) -> tuple[Results, list[tuple[str, str, str]]]:
     """The notebook's numbers over several runs, and the (language, competency, task) that lack a run.
 
     config: `run_args` and `tasks` of the first run. data: language -> competency -> task -> "scores", "length" and "labels", a list for each
     run. Of each question one run's score is drawn, `bootstraps` times; "stderr" is the spread of these means over the root of their number,
-    no standard error of the score. Raises TypeError where no language is one of `languages`, as the notebook does.
+    no standard error of the score. Where no language is one of `languages` it raises TypeError, as the notebook does, or has no such
+    numbers without `needs_sea`.
     """
     import numpy as np
 
@@ -54,9 +136,10 @@ def over_runs(
     over = [_totals(competencies) for competencies in out.values()]
     sea = [own for language, own in zip(out, over, strict=True) if language in languages]
     out |= _spread(_means(over))
-    if not sea:
+    if not sea and needs_sea:
         raise TypeError("'float' object is not iterable")
-    out |= {f"sea_{name}": value for name, value in _spread(_means(sea)).items()}
+    if sea:
+        out |= {f"sea_{name}": value for name, value in _spread(_means(sea)).items()}
     return (out | {"is_incomplete": True} if incomplete else out), incomplete
 
 
@@ -99,7 +182,8 @@ def _bootstrapped(
     names, found = sorted(set(labels)), []
     gold = [names.index(label) for label in labels]
     for row in scores.astype(int):
-        said = [one if hit else -1 for one, hit in zip(gold, row, strict=True)]
+        # A label times its score is what was said there: 100 times a label is none of them.
+        said = [one if hit == 1 or not names[one] else -1 for one, hit in zip(gold, row, strict=True)]
         (recall,) = label_scores(gold, said, "balanced-accuracy")
         found.append(normalised(recall, 1 / len(names), 1) * 100)
     return found, len(runs) == len(there["scores"])

@@ -1,0 +1,49 @@
+"""Keeps the event loop free for timers, signals and progress where thousands of samples never have to wait.
+
+A sample whose responses are all stored is answered and scored without a pause. With thousands of workers that each pause only now
+and then, one turn of the loop would last as long as all of them together, minutes in a large run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+TURN_SECONDS = 0.05
+"""How long samples may be worked on before the loop sees to everything else."""
+
+
+class LoopTurns:
+    """Shared by all that one engine works for: `take` is awaited before every sample, and after every stored response.
+
+    Who comes too late in a turn waits in line. Each turn wakes one of them: either it works until the turn is over, or it has
+    to wait for a response, and then the next turn comes at once.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._turn_ends: float | None = None
+        self._line: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> None:
+        """Return at once while this turn of the loop lasts, else in a later one."""
+        if self._turn_ends is None:
+            self._begin_turn()
+        elif self._loop.time() > self._turn_ends:
+            place: asyncio.Future[None] = self._loop.create_future()
+            self._line.append(place)
+            await place
+
+    def _begin_turn(self) -> None:
+        self._turn_ends = self._loop.time() + TURN_SECONDS
+        self._loop.call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        """What follows runs in the next turn of the loop: timers and signals have been seen to."""
+        self._turn_ends = None
+        while self._line:
+            place = self._line.popleft()
+            if not place.done():  # else whoever waited was cancelled
+                self._begin_turn()
+                place.set_result(None)
+                return

@@ -1,0 +1,239 @@
+"""Keeps the replies of another model out of those of the one that was asked, by the name that each reply gives.
+
+| the reply names | a server that a person named | a provider's own hosts, or a server that tells what it has loaded |
+|---|---|---|
+| nothing, the model, or an alias of its name | accepted | accepted |
+| another name, from the first reply on | refused | accepted, and said |
+| another name than before | refused | refused |
+| another alias than before (the provider moved it) | accepted, and said | accepted, and said |
+| another name or alias than the other replicas | refused | refused |
+
+What is refused is a failure of that endpoint (`WrongModel`): its reply is neither stored nor scored. Stored responses are held to the
+same rule, because earlier versions stored whatever came.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from evalwright.core.errors import WrongModel
+from evalwright.core.responses import Response
+from evalwright.models.remote.http_faults import clean
+from evalwright.models.reply_names import NameRule, Relation, identity_of
+
+_LONGEST_NAME = 80
+_MAX_REMEMBERED = 1000
+"""Names of one model that are told apart; a server that makes up a name for each reply must not fill the memory."""
+
+
+class NameGuard:
+    """What the replies to one model are named, over all its endpoints.
+
+    model: the model's name, for messages. rules: of each endpoint, by its name. apart: each endpoint is a model of its own, that need
+    not be named as the others. say: told of what a person should know, in a sentence.
+    """
+
+    def __init__(
+        self, model: str, rules: dict[str, NameRule], *, apart: bool, say: Callable[[str], None]
+    ) -> None:
+        self._model = model
+        self.rules = rules
+        self._apart = apart
+        self._say = say
+        self._accepted: set[tuple[str, str]] = set()
+        """Endpoint and name of replies that were accepted."""
+        self._first: dict[str, list[tuple[str, str]]] = {}
+        """By endpoint, or "" for all that must agree: endpoint and name of the first reply under each name."""
+        self._stored: list[str] = []
+        """Names of stored responses, but for the name that is asked."""
+        self._stored_relations: dict[str, bool] = {}
+        """By a stored response's name: whether it is another model's."""
+        self._disputed: tuple[str, str] | None = None
+        self.refused: Counter[tuple[str, str]] = Counter()
+        """Replies that were refused, by (endpoint, name)."""
+
+    def accept(self, endpoint: str, response: Response) -> None:
+        """Take note of a reply. Raises WrongModel where it is another model's, with what it says it used."""
+        name = response.model
+        if not name or (endpoint, name) in self._accepted:
+            return
+        rule = self.rules[endpoint]
+        relation = rule.relation(name)
+        if relation in ("alias", "other") and rule.check != "nothing":
+            why = self._why_not(endpoint, rule, name, relation)
+            if why:
+                known = len(self.refused) < _MAX_REMEMBERED
+                self.refused[(endpoint, name if known else "")] += 1
+                raise self._error(rule, name, why, response)
+        if relation != "unnamed":
+            self._note(endpoint, rule, name, relation)
+        if len(self._accepted) < _MAX_REMEMBERED:
+            self._accepted.add((endpoint, name))
+
+    def is_foreign(self, response: Response) -> bool:
+        """Whether a stored response was given by another model, so that its request is to be sent again."""
+        name = response.model
+        if not name:
+            return False
+        known = self._stored_relations.get(name)
+        if known is None:
+            known = self._is_foreign_name(name)
+            if len(self._stored_relations) < _MAX_REMEMBERED:
+                self._stored_relations[name] = known
+        return known
+
+    def _is_foreign_name(self, name: str) -> bool:
+        relations = {rule.relation(name) for rule in self.rules.values()}
+        if relations & {"same", "accepted", "unnamed"}:
+            return False
+        rule = next(iter(self.rules.values()))
+        if relations == {"other"} and all(rule.check == "asked" for rule in self.rules.values()):
+            self._say(
+                f"{self._model}: stored responses under this name were given by a model that called itself {_quoted(name)}, not "
+                f"{_quoted(rule.asked)}. They are not used, and their requests are sent again. If it is the model that you mean, "
+                f"accept the name: {_accepting(name)}."
+            )
+            return True
+        if rule.check != "nothing" and not any(_is_one(name, before) for before in self._stored):
+            if self._stored:
+                self._say_changed(self._stored[0], name, "in the stored responses")
+            self._stored.append(name)
+        return False
+
+    def _seen(self, endpoint: str) -> list[tuple[str, str]]:
+        """Endpoint and name of the first reply under each name, of all endpoints that must agree with this one."""
+        return self._first.setdefault(endpoint if self._apart else "", [])
+
+    def _why_not(self, endpoint: str, rule: NameRule, name: str, relation: Relation) -> str:
+        """Why a name is refused; "" where it is not."""
+        seen = self._seen(endpoint)
+        if rule.check == "asked" and relation == "other":
+            return "that is another model's name"
+        if self._disputed is not None and relation == "other":
+            first, second = self._disputed
+            return f"the replicas answer as {_quoted(first)} and as {_quoted(second)}, and neither is the name that was asked"
+        if any(_is_one(name, before) for _, before in seen):
+            return ""
+        if relation == "alias":
+            began = any(source == endpoint for source, _ in seen)
+            others = [before for _, before in seen if not _is_itself(rule, before)]
+            return f"the other replicas answer as {_quoted(others[0])}" if others and not began else ""
+        others = [
+            before for source, before in seen if source != endpoint and rule.relation(before) == "other"
+        ]
+        if others:
+            # Nothing tells which of the replicas is right, so none is used.
+            self._disputed = (others[0], name)
+            self._forget_others(rule)
+            return self._why_not(endpoint, rule, name, relation)
+        if seen:
+            source, before = seen[0]
+            return f"{'it' if source == endpoint else source} answered as {_quoted(before)} before"
+        if self._stored and not any(_is_one(name, before) for before in self._stored):
+            return f"the stored responses of this model were given by {_quoted(self._stored[0])}"
+        return ""
+
+    def _note(self, endpoint: str, rule: NameRule, name: str, relation: Relation) -> None:
+        """Remember a name that is accepted, and say what a person should know of it."""
+        seen = self._seen(endpoint)
+        if any(_is_one(name, before) for _, before in seen):
+            return
+        others = [before for _, before in seen if not _is_itself(rule, before)]
+        others += [before for before in self._stored if not _is_one(name, before)]
+        if relation in _ITSELF:
+            others = [before for before in others if rule.relation(before) == "other"]
+            if len(self.rules) > 1 and rule.check != "nothing" and not self._apart:
+                self._forget_others(rule)
+        if len(seen) < _MAX_REMEMBERED:
+            seen.append((endpoint, name))
+        if rule.check == "nothing" and relation != "alias":
+            return
+        if others:
+            self._say_changed(others[0], name, "in mid-run")
+        elif relation == "alias":
+            self._say(f"{self._model}: {_quoted(rule.asked)} stands for {_quoted(name)} at {rule.where}.")
+        elif relation == "other" and rule.asked:
+            self._say(
+                f"{self._model}: {rule.where} was asked for {_quoted(rule.asked)} and answers as {_quoted(name)}. The answers are recorded "
+                "under the name that was asked, and the record says which name they gave."
+            )
+
+    def _forget_others(self, rule: NameRule) -> None:
+        """Accept no longer what is neither the name that was asked nor an alias of it."""
+        for seen in self._first.values():
+            seen[:] = [pair for pair in seen if rule.relation(pair[1]) != "other"]
+        self._accepted = {pair for pair in self._accepted if rule.relation(pair[1]) != "other"}
+
+    def _say_changed(self, before: str, name: str, when: str) -> None:
+        self._say(
+            f"{self._model}: the name in its replies changed {when} from {_quoted(before)} to {_quoted(name)}: two versions answer under "
+            "one name. Name the dated model to keep them apart."
+        )
+
+    def _error(self, rule: NameRule, name: str, why: str, response: Response) -> WrongModel:
+        provider, _, rest = self._model.partition("/")
+        address = f"{rest.partition('#')[0]}#" if rest.startswith(("http://", "https://")) else ""
+        replicas = len(self.rules) > 1 and not self._apart
+        differ = " If the replicas may answer differently: -M replicas_differ=true." if replicas else ""
+        error = WrongModel(
+            f"{rule.where} was asked for {_quoted(rule.asked)} and answered as {_quoted(name)}: {why}, so the answer is not used. "
+            f"Correct the server or its address, or name the model that it serves: {shlex.quote(f'{provider}/{address}{_short(name)}')}. "
+            f"If it is the model that you mean, under another name, accept it: {_accepting(name)}.{differ}"
+        )
+        if response.counted:
+            error.usage, error.cost = response.usage, response.cost
+        return error
+
+
+_ITSELF = ("same", "accepted")
+
+
+def _is_itself(rule: NameRule, name: str) -> bool:
+    return rule.relation(name) in _ITSELF
+
+
+def _is_one(name: str, other: str) -> bool:
+    """Whether two names are one but for how they are written."""
+    return identity_of(name) == identity_of(other)
+
+
+def name_rows(
+    responses: Mapping[tuple[str, str], int],
+    refused: Mapping[tuple[str, str], int],
+    rules: Mapping[str, NameRule],
+) -> list[dict[str, object]]:
+    """For the record: a row for each name that replies gave, and what it is to the name that was asked.
+
+    responses, refused: how many, by (replica, name), that were used and that were not. rules: as of the guard.
+    """
+    several = len(rules) > 1
+    fallback = next(iter(rules.values()))
+    rows: dict[tuple[str, str], dict[str, object]] = {}
+    for counts, what in ((responses, "responses"), (refused, "refused")):
+        for (replica, name), number in counts.items():
+            # Of a lone endpoint, responses that its pool gave in an earlier run are its own.
+            key = (replica if several else "", name)
+            row = rows.setdefault(
+                key,
+                {
+                    "name": _short(name),
+                    "relation": rules.get(replica, fallback).relation(name),
+                    **({"replica": key[0]} if key[0] else {}),
+                },
+            )
+            row[what] = int(str(row.get(what, 0))) + number
+    return sorted(rows.values(), key=lambda row: (str(row.get("replica", "")), str(row["name"])))
+
+
+def _short(name: str) -> str:
+    return clean(name, _LONGEST_NAME)
+
+
+def _quoted(name: str) -> str:
+    return f"'{_short(name)}'"
+
+
+def _accepting(name: str) -> str:
+    return f"-M {shlex.quote(f'answers_as={_short(name)}')}"

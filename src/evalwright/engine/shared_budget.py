@@ -1,0 +1,135 @@
+"""A budget that several processes spend together: the shards of a run, through the store that they share.
+
+Each process takes an allotment from the store before it spends, durably, and a further one when that is used up; when it ends it gives
+back what it has not spent. So the sum never passes the limit, whoever is killed when: what a killed process had taken counts as spent.
+Allotments become smaller as less is left, so that all end at about the same time.
+
+What was taken stays in the store under the budget's name. A run that is begun again goes on with what is left of its limit, and where
+nothing is left it needs a higher one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from evalwright.engine.budget import Amount, Budget, Limits
+
+PARTS_OF_A_SHARE = 4
+"""An allotment is this part of what one process's share of the rest would be."""
+
+LEAST_PART = 0.001
+"""An allotment is at least this part of the limit, so that the last crumbs are not dealt out one by one."""
+
+SENDINGS_AT_LEAST = 2.0
+"""As many sendings of the present one's estimate fit into an allotment at the least."""
+
+
+class Allotments(Protocol):
+    """Where allotments are kept: a store."""
+
+    async def allot(
+        self, budget: str, wanted: Mapping[str, float], limits: Mapping[str, float]
+    ) -> tuple[dict[str, float], dict[str, float]]: ...
+
+    async def settle_allotment(self, budget: str, spent: Mapping[str, float]) -> None: ...
+
+
+class SharedBudget(Budget):
+    """A part of a budget, as large as it has to be. Use `close` when nothing is sent any more.
+
+    name: of the budget, the same in all processes. processes: how many share it.
+    """
+
+    def __init__(self, limits: Limits, name: str, processes: int) -> None:
+        super().__init__(limits)
+        self._allowed = dict.fromkeys(limits.as_dict(), 0.0)
+        self._name = name
+        self._processes = processes
+        self._allotments: Allotments | None = None
+        self._taken_by_all = dict.fromkeys(limits.as_dict(), 0.0)
+        self._nothing_left = False
+        self._version = 0
+        """How many allotments were taken."""
+        self._lock = asyncio.Lock()
+
+    def open(self, allotments: Allotments) -> None:
+        """Take allotments from here."""
+        self._allotments = allotments
+
+    async def close(self) -> None:
+        """Give back what was not spent."""
+        if self._allotments is not None and self._version:
+            spent = {name: getattr(self.spent, name) for name in ("requests", "tokens", "dollars")}
+            await self._allotments.settle_allotment(self._name, spent)
+
+    def as_dict(self) -> dict[str, object]:
+        """A plain mapping for JSON; spent: by this process; spent_by_all: by those that share the budget, as far as this one knows."""
+        others = {
+            name: round(max(0.0, taken - self._allowed[name]) + getattr(self.spent, name), 6)
+            for name, taken in self._taken_by_all.items()
+        }
+        return {**super().as_dict(), "processes": self._processes, "spent_by_all": others}
+
+    async def may_begin(self, estimate: Amount) -> str:
+        """As of a budget of one's own, after further allotments where they are needed."""
+        version = self._version
+        while missing := self.missing():
+            if self.reached or not await self._extend([missing], estimate, version):
+                return missing
+            version = self._version
+        return ""
+
+    async def hold(self, estimate: Amount) -> str:
+        """As of a budget of one's own, after further allotments where they are needed."""
+        version = self._version
+        while not self._waiting and (lacking := self._lacking(estimate)):
+            if not await self._extend(lacking, estimate, version):
+                break
+            version = self._version
+        lacking = self._lacking(estimate)
+        if lacking and self._nothing_left and not self._holding:
+            return lacking[0]
+        return await super().hold(estimate)
+
+    def _room(self, estimate: Amount) -> bool:
+        # What one process may send beyond its part, all of them together may not.
+        return not self._lacking(estimate)
+
+    def _full(self) -> str:
+        if not self._nothing_left:
+            return ""
+        if not self._holding and self._waiting:
+            return super()._full() or next(iter(self._lacking(self._waiting[0][0])), "")
+        return super()._full()
+
+    def _left(self, name: str) -> float:
+        limit = self.limits.as_dict()[name]
+        return super()._left(name) + max(0.0, limit - self._taken_by_all[name])
+
+    async def _extend(self, lacking: Sequence[str], estimate: Amount, version: int) -> bool:
+        """Take a further allotment of what is lacking, unless somebody has since `version`; False where nothing is left to take."""
+        async with self._lock:
+            if self._version != version:
+                return True
+            if self._nothing_left or self._allotments is None:
+                return False
+            limits = self.limits.as_dict()
+            wanted = dict.fromkeys(limits, 0.0)
+            for name in lacking:
+                share = max(0.0, limits[name] - self._taken_by_all[name]) / (
+                    PARTS_OF_A_SHARE * self._processes
+                )
+                least = max(SENDINGS_AT_LEAST * getattr(estimate, name), LEAST_PART * limits[name])
+                wanted[name] = (
+                    float(math.ceil(max(share, least))) if name == "requests" else max(share, least)
+                )
+            granted, taken_by_all = await self._allotments.allot(self._name, wanted, limits)
+            self._taken_by_all = {name: taken_by_all[name] for name in limits}
+            for name, amount in granted.items():
+                self._allowed[name] += amount
+            self._version += 1
+            self._nothing_left = any(granted[name] < wanted[name] for name in lacking)
+            return all(granted[name] > 0 for name in lacking)

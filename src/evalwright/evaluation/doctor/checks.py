@@ -1,0 +1,74 @@
+"""What a check of the doctor finds, and the report of all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evalwright._version import __version__
+from evalwright.core.plain import Plain
+from evalwright.core.secrets import mask
+from evalwright.runs.environment import environment
+
+Part = Literal["here", "provider", "hub", "device"]
+Outcome = Literal["works", "look", "fails", "skipped"]
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Plain):
+    """One thing that was tried.
+
+    subject: what was tried, such as a model's name or a device. name: what of it. outcome: "look" where it works, but a person
+    should know something. why: in a sentence. seconds: how long it took. facts: figures, for the file.
+    """
+
+    part: Part
+    subject: str
+    name: str
+    outcome: Outcome
+    why: str = ""
+    seconds: float = 0.0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Plain):
+    """All checks. started: when, in UTC. ceiling, spent: of dollars, requests and tokens; {} where nothing was to be sent."""
+
+    started: str
+    checks: Sequence[Check]
+    ceiling: Mapping[str, float] = field(default_factory=dict)
+    spent: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether something does not work."""
+        return any(check.outcome == "fails" for check in self.checks)
+
+    def counts(self) -> dict[str, int]:
+        """How many checks ended in which way."""
+        counter = Counter(check.outcome for check in self.checks)
+        return {outcome: counter[outcome] for outcome in ("works", "look", "fails", "skipped")}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a file: with versions and platform, and without a known secret."""
+        plain = {
+            "schema": SCHEMA_VERSION,
+            "evalwright": __version__,
+            "environment": environment(),
+            "counts": self.counts(),
+            **Plain.as_dict(self),
+        }
+        masked: dict[str, Any] = _masked(plain)
+        return masked
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {name: _masked(part) for name, part in value.items()}
+    return [_masked(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,287 @@
+"""Real requests to providers whose keys are set: planned first, within a ceiling, from a store of their own.
+
+Every model gets a short question, once whole and once streamed, once for the log-probabilities of its tokens where its row says that
+it gives them, and one request for a name that no provider has, which must be refused in words that are understood as such.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import EvalwrightError, Failure, RequestFailed, UsageError
+from evalwright.core.requests import Generate, Message
+from evalwright.core.responses import Response, Usage
+from evalwright.engine.budget import SPENT, Amount, Budget, Limits
+from evalwright.engine.engine import Engine
+from evalwright.engine.key import canonical
+from evalwright.engine.ledger import BYTES_PER_TOKEN
+from evalwright.engine.sqlite import SqliteStore
+from evalwright.evaluation.doctor.checks import Check, Outcome
+from evalwright.evaluation.doctor.here import has_key
+from evalwright.evaluation.running import run_blocking
+from evalwright.models.base import RemoteModel
+from evalwright.models.registry import open_model
+from evalwright.models.remote import providers
+from evalwright.models.remote.api import ApiModel
+
+DEFAULT_CEILING = "0.05 USD"
+MAX_ANSWER_TOKENS = 256
+"""Room for a model that thinks first."""
+MAX_SCORED_TOKENS = 16
+_ATTEMPTS = {"max_attempts": 1, "timeout": 60.0, "deadline": 60.0}
+"""One sending each, so that what was announced is all that can be paid."""
+_QUESTION = "What is the capital of France? Answer with the name of the city alone."
+_EXPECTED = "paris"
+_UNKNOWN_NAME = "evalwright-no-such-model"
+_SHOWN_CHARS = 60
+
+TEXT, STREAM, LOG_PROBS, UNKNOWN = "text", "stream", "log-probabilities", "unknown name"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRequest:
+    """A request that is to be sent. dollars: the most that it may cost; None where no price is known."""
+
+    subject: str
+    name: str
+    model: RemoteModel
+    request: Generate
+    dollars: float | None
+
+    @property
+    def tokens(self) -> int:
+        """The most tokens that it may use."""
+        return _prompt_tokens(self.request) + (self.request.max_tokens or 0)
+
+
+def plan_requests(
+    models: Sequence[str], *, unpriced: bool = False
+) -> tuple[list[PlannedRequest], list[Check]]:
+    """What is to be sent, and what is not and why.
+
+    Args:
+        models: names of models; without any, the example of every provider whose key is set.
+        unpriced: also models whose price is not known, which a ceiling in dollars cannot hold.
+
+    Raises UsageError for a model that was named and cannot be used.
+    """
+    planned: list[PlannedRequest] = []
+    skipped: list[Check] = []
+    for name in models or _examples():
+        try:
+            requests = list(_requests_to(name))
+        except UsageError as error:
+            if models:
+                raise
+            skipped.append(Check("provider", name, TEXT, "skipped", str(error)))
+            continue
+        if any(planned_request.dollars is None for planned_request in requests) and not unpriced:
+            why = "no price is known, so the ceiling could not hold: add --unpriced to send it all the same"
+            skipped.append(Check("provider", name, TEXT, "skipped", why))
+            continue
+        planned += requests
+    return planned, skipped
+
+
+def send_requests(
+    planned: Iterable[PlannedRequest], limits: Limits, say: Callable[[str], None]
+) -> tuple[list[Check], Budget]:
+    """Send them, one after the other for each model, and say what came of each; what the limits leave out is skipped."""
+    by_subject: dict[str, list[PlannedRequest]] = {}
+    for planned_request in planned:
+        by_subject.setdefault(planned_request.subject, []).append(planned_request)
+    checks: list[Check]
+    checks, budget = run_blocking(partial(_send_all, list(by_subject.values()), limits, say))
+    return checks, budget
+
+
+def _examples() -> list[str]:
+    """The example of each provider whose key is set, in the order of their names."""
+    rows = [row for name in providers.names() if has_key(name) and (row := providers.find(name)) is not None]
+    return [row.example for row in rows if row.example and "://localhost" not in row.base_url]
+
+
+def _requests_to(name: str) -> Iterable[PlannedRequest]:
+    model = _opened(name)
+    model.check()
+    if "generate" not in model.abilities:
+        raise UsageError(f"'{name}' does not write texts, and the doctor asks for nothing else.")
+    question = (Message("user", _QUESTION),) if "chat" in model.abilities else _QUESTION
+    asked = Generate(question, max_tokens=MAX_ANSWER_TOKENS)
+    yield _planned(name, TEXT, model, asked)
+    if isinstance(model, ApiModel) and model.wire.gather is not None and not model.settings.stream:
+        yield _planned(name, STREAM, _opened(name, stream=True), asked)
+    if "top_logprobs" in model.carries:
+        scored = Generate(question, max_tokens=MAX_SCORED_TOKENS, top_logprobs=2)
+        if model.refuses(scored) is None:
+            yield _planned(name, LOG_PROBS, model, scored)
+    nobody = _opened(_with_unknown_name(name))
+    nobody.price = model.price
+    yield _planned(name, UNKNOWN, nobody, Generate(question, max_tokens=MAX_SCORED_TOKENS))
+
+
+def _opened(name: str, **arguments: Any) -> RemoteModel:
+    """The model, with few attempts. Raises UsageError for one that is in this process."""
+    if not isinstance(open_model(name, {}), RemoteModel):
+        raise UsageError(
+            f"'{name}' is a model in this process: --model names models of providers and servers."
+        )
+    model = open_model(name, {**_ATTEMPTS, **arguments})
+    assert isinstance(model, RemoteModel)
+    return model
+
+
+def _with_unknown_name(name: str) -> str:
+    provider, _, rest = name.partition("/")
+    if rest.startswith(("http://", "https://")):
+        return f"{provider}/{rest.partition('#')[0]}#{_UNKNOWN_NAME}"
+    return f"{provider}/{_UNKNOWN_NAME}"
+
+
+def _planned(subject: str, name: str, model: RemoteModel, request: Generate) -> PlannedRequest:
+    used = Usage(_prompt_tokens(request), model.most_tokens(request) or MAX_ANSWER_TOKENS)
+    dollars = None if model.price is None else model.price.cost(used)
+    return PlannedRequest(subject, name, model, request, dollars)
+
+
+def _prompt_tokens(request: Generate) -> int:
+    """As the ledger estimates them."""
+    return len(canonical(request.payload())) // BYTES_PER_TOKEN + 1
+
+
+class Ceiling:
+    """Lets a request through only if the most that it may cost fits beside what was spent and what is under way.
+
+    A budget lets one sending pass its limit, where no more than one is under way; a ceiling does not.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.budget = Budget(limits)
+        self._under_way = Amount()
+
+    def allows(self, planned: PlannedRequest) -> bool:
+        """Whether it may be sent; if so, its most is held until `ended`."""
+        most = _most_of(planned)
+        for name, limit in self.budget.limits.as_dict().items():
+            used = getattr(self.budget.spent, name) + getattr(self._under_way, name)
+            if used + getattr(most, name) > limit:
+                return False
+        self._under_way.add(most)
+        return True
+
+    def ended(self, planned: PlannedRequest) -> None:
+        """It is answered, or has failed."""
+        self._under_way.add(_most_of(planned), times=-1.0)
+
+
+def _most_of(planned: PlannedRequest) -> Amount:
+    return Amount(1.0, planned.tokens, planned.dollars or 0.0)
+
+
+async def _send_all(
+    groups: Sequence[Sequence[PlannedRequest]], limits: Limits, say: Callable[[str], None]
+) -> tuple[list[Check], Budget]:
+    ceiling = Ceiling(limits)
+    with tempfile.TemporaryDirectory() as folder, SqliteStore.open(Path(folder)) as store:
+        async with Engine(store, on_event=say) as engine:
+            groups_of_checks = await asyncio.gather(
+                *(_send_group(group, engine, ceiling) for group in groups)
+            )
+    return [check for checks in groups_of_checks for check in checks], ceiling.budget
+
+
+async def _send_group(group: Sequence[PlannedRequest], engine: Engine, ceiling: Ceiling) -> list[Check]:
+    checks = []
+    for planned in group:
+        if not ceiling.allows(planned):
+            why = "the ceiling does not allow for the most that it may cost"
+            checks.append(Check("provider", planned.subject, planned.name, "skipped", why))
+            continue
+        try:
+            checks.append(await _send(planned, engine, ceiling.budget))
+        finally:
+            ceiling.ended(planned)
+    return checks
+
+
+async def _send(planned: PlannedRequest, engine: Engine, budget: Budget) -> Check:
+    door = engine.door({"target": planned.model})
+    reservation = budget.reservation()
+    began = time.monotonic()
+    response: Response | None = None
+    failure: Failure | None = None
+    try:
+        response = await door.paid_by(reservation)("target", planned.request)
+    except RequestFailed as failed:
+        failure = failed.failure
+    except EvalwrightError as error:
+        failure = Failure("request failed", error.party, str(error))
+    finally:
+        reservation.close()
+    outcome, why = _judged(planned, response, failure)
+    facts = _facts(response, failure, door.reply_names().get("target", []))
+    return Check(
+        "provider", planned.subject, planned.name, outcome, why, round(time.monotonic() - began, 2), facts
+    )
+
+
+def _judged(
+    planned: PlannedRequest, response: Response | None, failure: Failure | None
+) -> tuple[Outcome, str]:
+    """The outcome of a request, and why."""
+    if failure is not None and failure.kind == SPENT:
+        return "skipped", "the ceiling did not allow for it"
+    if planned.name == UNKNOWN:
+        return _judged_unknown(response, failure)
+    if failure is not None and planned.name == LOG_PROBS and failure.kind == "request rejected":
+        return "look", failure.message
+    if failure is not None:
+        return "fails", failure.message
+    assert response is not None
+    shown = " ".join(response.text.split())
+    shown = shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
+    if planned.name == LOG_PROBS:
+        return "works", f"{len(response.tokens)} tokens with their log-probabilities"
+    if response.finish_reason == "length" and _EXPECTED not in response.text.casefold():
+        return "look", f"the answer was cut at {MAX_ANSWER_TOKENS} tokens: '{shown}'"
+    if _EXPECTED not in response.text.casefold():
+        return "look", f"another answer than expected: '{shown}'"
+    if not response.counted:
+        return "look", f"'{shown}', and the reply does not count its tokens, so what is paid is an estimate"
+    return "works", f"'{shown}'"
+
+
+def _judged_unknown(response: Response | None, failure: Failure | None) -> tuple[Outcome, str]:
+    if response is not None:
+        return "look", "a name that does not exist is answered: check that a model's name has an effect there"
+    assert failure is not None
+    if failure.kind in ("request rejected", "authentication failed", "wrong model") and not failure.retryable:
+        return "works", f"refused: {failure.message}"
+    if failure.kind == "wrong model":
+        return "works", f"noticed: {failure.message}"
+    return "fails", f"refused in a way that is not understood: {failure.message}"
+
+
+def _facts(
+    response: Response | None, failure: Failure | None, names: Sequence[dict[str, object]]
+) -> dict[str, Any]:
+    facts: dict[str, Any] = {"names": list(names)} if names else {}
+    if failure is not None:
+        return facts | {"failure": failure.as_dict()}
+    assert response is not None
+    limits = response.rate_limits
+    return facts | {
+        "finish_reason": response.finish_reason,
+        "usage": response.usage.as_dict(),
+        "dollars": response.cost,
+        "has_reasoning": response.reasoning != "",
+        "announces_limits": limits is not None
+        and any(getattr(limits, name) is not None for name in limits.__slots__),
+    }

@@ -1,0 +1,561 @@
+"""Numbers of a run that boards, comparisons and gates rest on: made again here from its samples, and held against `run.json`.
+
+`run.json` says what its sender likes. `confirm` reads the scores (or looks up what this machine made of the same bytes before),
+computes every metric, slice and average again, refuses a record that says otherwise, and gives the run with the numbers
+that were made here. A figure that cannot be made here, because another program's arithmetic or a plug-in's made it, or because there are
+only aggregate results, stands as it was recorded, and is named as such (`NumbersFrom.as_published`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from shlex import quote
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.core.errors import RunError
+from evalwright.core.outcomes import TOO_LONG
+from evalwright.core.tasks import MetricSpec
+from evalwright.core.text import printable
+from evalwright.metrics.registry import is_known
+from evalwright.metrics.tree import AVERAGES
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.grouping import group_records
+from evalwright.runs.measures import check_bounded
+from evalwright.runs.reader import NumbersFrom, Run
+from evalwright.runs.results import SELDOM, MetricResult
+from evalwright.runs.score_tables import ScoreTable, is_large, keep_scores
+from evalwright.runs.sealed import read_sealed, write_sealed
+from evalwright.runs.stopping import noted_groups, with_noted_intervals, with_valid_intervals
+from evalwright.runs.writer import RUN_FILE
+from evalwright.tasks.dialects import dialect_of
+
+RELATIVE_TOLERANCE = 1e-6
+ABSOLUTE_TOLERANCE = 1e-9
+SLACK = 1e-6
+"""How far rounding may put a number outside of its interval."""
+MAX_NAMED = 3
+_FORMAT = 1
+_COUNTS = ("n_samples", "n_missing", "n_unsure", "n_judged", "n_judge_failed")
+_OLD_COUNTS = ("n_samples", "n_missing")
+"""Those that records of the first schema have, too."""
+_METRIC_COUNTS = ("n", "n_missing", "n_unsure")
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One figure that `run.json` has otherwise than the samples give it. task: "" for what is of the whole run."""
+
+    task: str
+    figure: str
+    recorded: str
+    from_samples: str
+
+    @property
+    def sentence(self) -> str:
+        """Both numbers, without the task."""
+        return f"{self.figure} is {self.recorded} in {RUN_FILE}, {self.from_samples} from the samples"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The parts of `run.json` that hold numbers, made again. as_published: figures that were not, as "task: metric"."""
+
+    tasks: Sequence[Mapping[str, Any]]
+    groups: Sequence[Mapping[str, Any]]
+    answers: Mapping[str, Any] | None
+    as_published: tuple[str, ...] = ()
+    disagreements: tuple[Disagreement, ...] = field(default=(), compare=False)
+
+
+def confirm(run: Run) -> Run:
+    """The run with numbers that were made here of its samples, and `numbers_from` saying of what.
+
+    Raises RunError where the samples are not those of the record, cannot be read, or do not give its numbers.
+    """
+    if run.numbers_from is not None:
+        return run
+    digest = run.verify()
+    if digest not in run._confirmed:
+        run._confirmed[digest] = _confirm(run, digest)
+    return run._confirmed[digest]
+
+
+def confirm_all(runs: Sequence[Run]) -> list[Run]:
+    """Each of several runs, as `confirm` gives it."""
+    return [confirm(run) for run in runs]
+
+
+def doubts(run: Run) -> list[str]:
+    """What a person who looks at a run's recorded numbers should know: that its samples give others, or what they were made of.
+
+    Nothing of a large run whose numbers this machine has not made before: that takes longer than looking at them.
+    """
+    try:
+        if is_large(run) and read_sealed(_name(run, run.verify())) is None:
+            return []
+        return published_notes([confirm(run)])
+    except RunError as error:
+        return [f"Warning: {error}"]
+
+
+def remember_numbers(run: Run) -> None:
+    """Keep that this machine has just made a run's numbers of its samples, where a reader could not make them again, or not at once."""
+    if not is_large(run) and all(map(_is_made_by_ours, run.data["tasks"])):
+        return
+    groups = run.data.get("groups", ())
+    answers = run.data["usage"].get("answers")
+    made = Confirmation(run.data["tasks"], groups, answers)
+    write_sealed(_name(run, run.verify()), _packed(made))
+
+
+def _confirm(run: Run, digest: str) -> Run:
+    name = _name(run, digest)
+    kept = _unpacked(read_sealed(name)) if is_large(run) else None
+    made = kept or _from_scores(run)
+    if kept is None and made.as_published:
+        # A plug-in or a dialect's folder that made them may not be here now, as it was when the run was made.
+        made = _unpacked(read_sealed(name)) or made
+    elif kept is None and is_large(run):
+        write_sealed(name, _packed(made))
+    source = NumbersFrom("samples" if kept is None else "kept table", made.as_published)
+    if run.has_published_scores:
+        source = replace(source, source="published table")
+    data = {**run.data, "tasks": list(made.tasks)}
+    if "groups" in data:
+        data["groups"] = list(made.groups)
+    if made.answers is not None:
+        data["usage"] = {**data["usage"], "answers": dict(made.answers)}
+    return replace(run, data=data, numbers_from=source, _confirmed={})
+
+
+def _from_scores(run: Run) -> Confirmation:
+    """The numbers made of what the scores are read from. Raises RunError where the record has others."""
+    scores = RunScores(run)
+    for row in run.score_rows():
+        scores.add(row)
+    made = scores.confirmation()
+    if made.disagreements:
+        raise RunError(_refusal(run, made.disagreements))
+    keep_scores(run, scores.tables())
+    return made
+
+
+def _refusal(run: Run, found: Sequence[Disagreement]) -> str:
+    first = found[0]
+    of_task = f", task '{printable(first.task)}'" if first.task else ""
+    more = f" {len(found) - 1} more of its figures differ." if len(found) > 1 else ""
+    if run.has_published_scores:
+        way_out = "Ask its publisher for a record and a table of scores that agree."
+    else:
+        foreign = any(dialect_of(task["definition"]) is not None for task in run.data["tasks"])
+        command = "score" if foreign else "aggregate"
+        way_out = (
+            f"Restore {RUN_FILE}, or make the numbers again from the samples, without a request: "
+            f"evalwright {command} {quote(str(run.folder))}"
+        )
+    return f"Run '{run.id}'{of_task}: {printable(first.sentence)}.{more} The numbers of {run.folder / RUN_FILE} are not used. {way_out}"
+
+
+class RunScores:
+    """Takes a run's records one by one, and makes its numbers again. Raises RunError for a record of no task of the run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._first_answered: dict[str, Mapping[str, Any]] = {}
+        self._cost: float | None = None
+        self._unpriced = 0
+        self._rows = 0
+        self._tallies = {
+            str(task["name"]): TaskTally(
+                [str(scorer["name"]) for scorer in task.get("scorers", ())],
+                [str(key) for key in task.get("slice_keys", ())],
+            )
+            for task in run.data["tasks"]
+        }
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take the next record."""
+        self._rows += 1
+        name = row["task"]
+        tally = self._tallies.get(name)
+        if tally is None:
+            raise RunError(
+                f"{self._run.scores_file}, record {self._rows:,} is of '{printable(name)[:60]}', which is no task of the run."
+            )
+        try:
+            tally.add_row(row)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise RunError(
+                f"{self._run.scores_file}, record {self._rows:,} is not that of a sample "
+                f"({type(error).__name__}: {printable(str(error))[:100]})."
+            ) from error
+        if "answer" in row and name not in self._first_answered:
+            self._first_answered[name] = row.get("metadata") or {}
+        for response in row.get("responses", ()):
+            if (cost := response.get("cost")) is not None:
+                self._cost = (self._cost or 0.0) + cost
+            elif response.get("finish_reason") != TOO_LONG:  # which nobody bills
+                self._unpriced += 1
+
+    def tables(self) -> dict[str, ScoreTable]:
+        """The scores as arrays, by task."""
+        return {name: tally.table() for name, tally in self._tallies.items()}
+
+    def confirmation(self, without: frozenset[str] = frozenset()) -> Confirmation:
+        """The numbers, and where the record has others. without: tasks whose records could not all be taken."""
+        tasks, published, found = [], list[str](), list[Disagreement]()
+        for task in self._run.data["tasks"]:
+            if task["name"] in without:
+                tasks.append(task)
+                continue
+            again = _TaskAgain(
+                self._run, task, self._tallies[task["name"]], self._first_answered.get(task["name"])
+            )
+            tasks.append(again.record())
+            published += again.as_published
+            found += again.disagreements
+        groups: list[Mapping[str, Any]] = list(self._run.data.get("groups", ()))
+        if groups and not found and not without:
+            groups = self._groups(tasks, groups, published, found)
+        answers = self._answers(found) if not without else None
+        return Confirmation(tasks, groups, answers, tuple(published), tuple(found))
+
+    def _groups(
+        self,
+        tasks: Sequence[Mapping[str, Any]],
+        recorded: Sequence[Mapping[str, Any]],
+        published: list[str],
+        found: list[Disagreement],
+    ) -> list[Mapping[str, Any]]:
+        """The averages over tasks."""
+        stopping = self._run.data.get("stopping")
+        try:
+            tables = {name: tally.table() for name, tally in self._tallies.items()}
+            made = group_records(tasks, self._run.data["configuration"], tables.__getitem__)
+            again = {str(group["name"]): group for group in noted_groups(made, stopping)}
+        except Exception:  # a dialect of somebody's own may raise anything
+            again = {}
+        unconfirmed = {name.partition(": ")[0] for name in published}
+        groups: list[Mapping[str, Any]] = []
+        for group in recorded:
+            ours = again.get(str(group["name"]))
+            by_label = {metric["label"]: metric for metric in ours["metrics"]} if ours else {}
+            is_ours = group.get("average") in AVERAGES and not unconfirmed & set(group.get("tasks", ()))
+            metrics = []
+            for metric in group["metrics"]:
+                one = by_label.get(metric["label"])
+                if one is not None and _same(metric["value"], one["value"]):
+                    metrics.append(one if one["low"] is not None else metric)
+                    continue
+                if one is not None and one["value"] is not None and is_ours:
+                    figure = f"{metric['label']} of the group '{group['name']}'"
+                    found.append(Disagreement("", figure, _shown(metric["value"]), _shown(one["value"])))
+                elif metric["value"] is not None:
+                    published.append(f"{group['name']}: {metric['label']}")
+                metrics.append(metric)
+            groups.append({**group, "metrics": metrics})
+        return groups
+
+    def _answers(self, found: list[Disagreement]) -> dict[str, Any] | None:
+        """What the answers cost; None where the record does not say it, or is another program's."""
+        answers = self._run.data["usage"].get("answers") or {}
+        if "cost" not in answers or not all(map(_is_own, self._run.data["tasks"])):
+            return None
+        recorded, cost = answers["cost"], self._cost
+        if not _same(recorded, cost):
+            found.append(Disagreement("", "the cost of its answers", _shown(recorded), _shown(cost)))
+        unpriced = {"unpriced": self._unpriced} if self._unpriced and cost is not None else {}
+        kept = {key: value for key, value in answers.items() if key != "unpriced"}
+        return {**kept, **unpriced}
+
+
+class _TaskAgain:
+    """One task's part of `run.json`, made again."""
+
+    def __init__(
+        self, run: Run, task: Mapping[str, Any], tally: TaskTally, first_answered: Mapping[str, Any] | None
+    ) -> None:
+        self._run, self._task, self._tally = run, task, tally
+        self._first_answered = first_answered
+        self._name = str(task["name"])
+        self.as_published: list[str] = []
+        self.disagreements: list[Disagreement] = []
+
+    def record(self) -> dict[str, Any]:
+        """The task's part, with the numbers made here in place of those recorded."""
+        task = dict(self._task)
+        again = self._again()
+        if _is_imported(task):
+            return {**task, **self._imported(again)}
+        counted = self._run.data["schema"] > 1
+        self._compare_counts(again, _COUNTS if counted else _OLD_COUNTS)
+        if counted:
+            task = {key: part for key, part in task.items() if key not in SELDOM}
+            task |= {key: again[key] for key in (*_COUNTS, "failures", *SELDOM) if key in again}
+            if self._task.get("outcomes"):
+                task["outcomes"] = again["outcomes"]
+        by_label = {metric["label"]: metric for metric in again["metrics"]}
+        task["metrics"] = [self._metric(metric, by_label, counted) for metric in self._task["metrics"]]
+        task["slices"] = {
+            key: {
+                value: self._slice(key, value, metrics, again["slices"])
+                for value, metrics in by_value.items()
+            }
+            for key, by_value in self._task["slices"].items()
+        }
+        return task
+
+    def _again(self) -> dict[str, Any]:
+        """The task's results by the metrics that are known here."""
+        import numpy as np
+
+        specs = [spec for spec in self._specs() if spec.scorer in self._tally.scores]
+        for spec in specs if _is_made_by_ours(self._task) else ():
+            values = np.frombuffer(self._tally.scores[spec.scorer].values, np.float64)
+            check_bounded(self._run, spec, values)
+        version = str(self._task["version"])
+        with np.errstate(all="ignore"):  # scores may be as absurd as their writer likes
+            result = self._tally.result(self._name, version, specs).as_dict()
+        stopping = self._run.data.get("stopping")
+        derived = any(key in self._run.data for key in ("scored_from", "aggregated_from"))
+        with_intervals = with_noted_intervals if derived else with_valid_intervals
+        again = with_intervals(result, stopping)
+        for metric in again["metrics"]:
+            # A rule's interval is recorded with the rule; what it was made of is not in the samples.
+            value, low, high = metric["value"], metric["low"], metric["high"]
+            if None not in (value, low, high) and not low - SLACK <= value <= high + SLACK:
+                self._disagree(
+                    f"the interval of {metric['label']}", f"{low:g} to {high:g}", f"around {value:g}"
+                )
+        return again
+
+    def _specs(self) -> list[MetricSpec]:
+        specs = [MetricSpec(**spec) for spec in self._task.get("metric_specs") or ()]
+        dialect = dialect_of(self._task["definition"])
+        if dialect is None or (all(map(self._is_mean, self._task["metrics"])) and not self._task["slices"]):
+            return [spec for spec in specs if is_known(spec)]
+        try:
+            first, configuration = self._first_answered or {}, self._run.data["configuration"]
+            rules = dialect.rules(self._task, configuration, first, {"bootstrap": 0})
+            return list(rules.found(self._tally.names()))
+        except (
+            Exception
+        ):  # its files or its library may not be here, and what somebody's own raises is anything
+            return []
+
+    def _imported(self, again: Mapping[str, Any]) -> dict[str, Any]:
+        """Another program's numbers, which stand as they were published; those that the samples give are told apart."""
+        by_label = {metric["label"]: metric for metric in again["metrics"]}
+        for metric in self._task["metrics"]:
+            ours = by_label.get(metric["label"])
+            same = ours is not None and _same(metric["value"], ours["value"]) and metric["n"] == ours["n"]
+            if not same and not self._is_mean(metric) and metric["value"] is not None:
+                self.as_published.append(f"{self._name}: {metric['label']}")
+        return {}
+
+    def _compare_counts(self, again: Mapping[str, Any], counts: Sequence[str]) -> None:
+        for count in counts:
+            recorded, made = self._task.get(count, 0), again.get(count, 0)
+            if recorded != made:
+                self._disagree(count, recorded, made)
+        outcomes = self._task.get("outcomes")
+        if counts is _COUNTS and outcomes and outcomes != again["outcomes"]:
+            kind = next(
+                one
+                for one in {**outcomes, **again["outcomes"]}
+                if outcomes.get(one) != again["outcomes"].get(one)
+            )
+            self._disagree(f"outcomes.{kind}", outcomes.get(kind, 0), again["outcomes"].get(kind, 0))
+
+    def _metric(
+        self, metric: Mapping[str, Any], by_label: Mapping[str, Any], counted: bool
+    ) -> Mapping[str, Any]:
+        """One recorded metric, by the number made here."""
+        ours = by_label.get(metric["label"])
+        if ours is None or (ours["value"] is None and metric["value"] is not None):
+            if metric["value"] is not None and not self._is_mean(metric):
+                self.as_published.append(f"{self._name}: {metric['label']}")
+            return metric
+        if metric["value"] is None:
+            return metric  # it could not be computed where it was recorded
+        if self._differs(metric["label"], metric, ours, counted):
+            return metric
+        # By another framework's rules no interval is made here where it would be a bootstrap's.
+        if ours["low"] is None and metric["low"] is not None:
+            return metric
+        made: Mapping[str, Any] = ours
+        return made
+
+    def _slice(
+        self, key: str, value: str, metrics: Sequence[Mapping[str, Any]], slices: Mapping[str, Any]
+    ) -> list[Mapping[str, Any]]:
+        by_label = {metric["label"]: metric for metric in slices.get(key, {}).get(value, ())}
+        made = []
+        for metric in metrics:
+            ours = by_label.get(metric["label"])
+            if ours is None or ours["value"] is None or metric["value"] is None:
+                published = f"{self._name}: {metric['label']} by {key}"
+                if metric["value"] is not None and published not in self.as_published:
+                    self.as_published.append(published)
+                made.append(metric)
+            elif self._differs(f"{metric['label']} of {key} {value}", metric, ours, False):
+                made.append(metric)
+            else:
+                made.append(metric if ours["low"] is None else ours)
+        return made
+
+    def _differs(
+        self, figure: str, metric: Mapping[str, Any], ours: Mapping[str, Any], counted: bool
+    ) -> bool:
+        """Whether a recorded metric is another than the one made here; then it is noted."""
+        if not _same(metric["value"], ours["value"]):
+            self._disagree(figure, metric["value"], ours["value"])
+            return True
+        for count in _METRIC_COUNTS if counted else ():
+            if metric.get(count, 0) != ours.get(count, 0):
+                self._disagree(f"{count} of {figure}", metric.get(count, 0), ours.get(count, 0))
+                return True
+        return False
+
+    def _disagree(self, figure: str, recorded: Any, made: Any) -> None:
+        self.disagreements.append(Disagreement(self._name, figure, _shown(recorded), _shown(made)))
+
+    def _is_mean(self, metric: Mapping[str, Any]) -> bool:
+        """Whether a metric is the mean of its scorer's values or of a named part of these, also negated or taken from 1."""
+        import numpy as np
+
+        if metric["scorer"] not in self._tally.scores or metric["value"] is None:
+            return False
+        order = np.lexsort(
+            (np.frombuffer(self._tally.draws, np.int32), np.frombuffer(self._tally.indices, np.int64))
+        )
+        column = self._tally.column(metric["scorer"], order)
+        names = {metric["label"], metric["label"].partition(",")[0]}
+        columns = [column.values, *(part for name, part in column.parts.items() if name in names)]
+        less = MetricResult.from_dict(metric).less_is_better
+        for values in columns:
+            there = values[~np.isnan(values)]
+            if not len(there) or len(there) != metric["n"]:
+                continue
+            with np.errstate(all="ignore"):
+                mean = float(there.mean())
+            forms = (mean, -mean, 1 - mean) if less else (mean,)
+            if any(_same(metric["value"], form) for form in forms):
+                return True
+        return False
+
+
+def _is_made_by_ours(task: Mapping[str, Any]) -> bool:
+    """Whether every number of a task is made by a metric that comes with the package."""
+    specs = [MetricSpec(**spec) for spec in task.get("metric_specs") or ()]
+    return not task["definition"].get("dialect") and all(map(is_known, specs))
+
+
+def _is_imported(task: Mapping[str, Any]) -> bool:
+    """Whether another program made the task's numbers: its definition names one that is no dialect of ours."""
+    return bool(task["definition"].get("dialect")) and dialect_of(task["definition"]) is None
+
+
+def _is_own(task: Mapping[str, Any]) -> bool:
+    return not _is_imported(task)
+
+
+def _same(recorded: Any, made: Any) -> bool:
+    if recorded is None or made is None:
+        return recorded is made
+    return math.isclose(recorded, made, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
+
+
+def _shown(figure: Any) -> str:
+    if figure is None:
+        return "no number"
+    return f"{figure:g}" if isinstance(figure, float) else str(figure)
+
+
+# -- what this machine made before -------------------------------------------------------------------------------------
+
+
+def _name(run: Run, digest: str) -> str:
+    """What the numbers are kept under: the content of the scores, all that `run.json` says, and what made them."""
+    said = json.dumps([_FORMAT, __version__, run.data], sort_keys=True, default=str)
+    return f"{digest}.{hashlib.sha256(said.encode(errors='surrogatepass')).hexdigest()[:32]}.json"
+
+
+def _packed(made: Confirmation) -> bytes:
+    return json.dumps([made.tasks, made.groups, made.answers, made.as_published]).encode()
+
+
+def _unpacked(packed: bytes | None) -> Confirmation | None:
+    if packed is None:
+        return None
+    try:
+        tasks, groups, answers, as_published = json.loads(packed)
+    except ValueError:
+        return None
+    return Confirmation(tasks, groups, answers, tuple(as_published))
+
+
+# -- in words ------------------------------------------------------------------------------------------------------------
+
+KEPT_TABLE = "scores from this machine's table of the same samples"
+PUBLISHED_TABLE = "scores from a published table, not from samples"
+AS_PUBLISHED = "figures as published, not computed here"
+
+
+def numbers_from(runs: Sequence[Run]) -> dict[str, str]:
+    """By run, what its numbers were made of, where that is not its samples alone."""
+    found = {}
+    for run in runs:
+        if said := list(_sources(run)):
+            found[run.id] = "; ".join(said)
+    return found
+
+
+def published_from(runs: Sequence[Run]) -> dict[str, str]:
+    """As `numbers_from`, for what is written down: a table of this machine is made of the samples' own bytes, and is not told from them."""
+    found = {run.id: [said for said in _sources(run) if said != KEPT_TABLE] for run in runs}
+    return {name: "; ".join(said) for name, said in found.items() if said}
+
+
+def _sources(run: Run) -> Iterator[str]:
+    source = run.numbers_from
+    if source is None:
+        return
+    if source.source == "kept table":
+        yield KEPT_TABLE
+    if source.source == "published table":
+        yield PUBLISHED_TABLE
+    if source.as_published:
+        more = len(source.as_published) - MAX_NAMED
+        named = ", ".join(map(printable, source.as_published[:MAX_NAMED]))
+        yield f"{AS_PUBLISHED} ({named}{f' and {more} more' if more > 0 else ''})"
+
+
+def published_notes(runs: Sequence[Run]) -> list[str]:
+    """A sentence for each way in which numbers were not made of samples, and the runs that it holds for; without `KEPT_TABLE`."""
+    by_source: dict[str, list[str]] = {}
+    for run in runs:
+        for said in _sources(run):
+            if said != KEPT_TABLE:
+                by_source.setdefault(said, []).append(run.label)
+    notes = []
+    # The order of the runs makes no difference to what is published.
+    for said, labels in sorted(by_source.items()):
+        labels = sorted(labels)
+        more = f" and {len(labels) - MAX_NAMED} more" if len(labels) > MAX_NAMED else ""
+        notes.append(f"{', '.join(labels[:MAX_NAMED])}{more}: {said}.")
+    return notes
+
+
+def kept_note(runs: Sequence[Run]) -> str:
+    """That numbers were looked up, for the terminal; "" where none was."""
+    count = sum(run.numbers_from is not None and run.numbers_from.source == "kept table" for run in runs)
+    if not count:
+        return ""
+    which = "1 run" if count == 1 else f"{count:,} runs"
+    return f"{which}: {KEPT_TABLE}."

@@ -1,0 +1,97 @@
+"""A run's scores by item, published in place of its samples: boards and comparisons can be made of them, and nobody reads the questions.
+
+The table stands beside `run.json` and begins with a line that names the SHA-256 of the samples, which must be the one that
+`run.json` describes. Then a line for each record has what numbers are made of: id, cluster, a hash of the question, the values of the
+task's slices, outcome, cost, and every score with its label and parts. Questions, answers, explanations and messages are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+from evalwright.core.errors import RunError
+from evalwright.core.private import private_folder
+from evalwright.runs.reader import SCORES_FILE, SCORES_FORMAT, Run
+from evalwright.runs.scores import row_content
+from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, to_json
+from evalwright.tasks.files import failing_as, place_of
+
+_OF_FAILURE = ("kind", "party", "retryable", "status", "attempts")
+_OF_RESPONSE = ("cost", "finish_reason")
+
+
+def publish_scores(run: Run, folder: Path) -> list[Path]:
+    """Write a run without its samples: its `run.json` as it stands, and the table of its scores by item.
+
+    Args:
+        run: one whose numbers its samples give (`confirmed.confirm`).
+        folder: of the published run; what is there of it is replaced.
+
+    Returns:
+        The files written. Raises RunError where the samples cannot be read, the folder has samples, or it cannot be written.
+    """
+    if (folder / SAMPLES_FILE).exists():
+        raise RunError(
+            f"'{folder}' has samples: name another folder with --out, so that they are not published."
+        )
+    if not run.data["samples"].get("sha256"):
+        raise RunError(
+            f"The record of '{run.id}' has no SHA-256 of its samples, so a table of scores could not name them. Make the run again."
+        )
+    record, table = folder / RUN_FILE, folder / SCORES_FILE
+    with failing_as(RunError, f"'{folder}' cannot be written"):
+        private_folder(place_of(folder))
+        partial = place_of(table).with_suffix(".partial")
+        try:
+            with partial.open("w", encoding="utf-8", errors="backslashreplace") as out:
+                for line in _lines(run):
+                    out.write(to_json(line, separators=(",", ":")) + "\n")
+            partial.replace(place_of(table))
+        finally:
+            partial.unlink(missing_ok=True)
+        copyfile(run.folder / RUN_FILE, place_of(record))
+    return [record, table]
+
+
+def _lines(run: Run) -> Iterator[dict[str, Any]]:
+    yield {"scores_by_item": SCORES_FORMAT, "run": run.id, "samples_sha256": run.data["samples"]["sha256"]}
+    slice_keys = {task["name"]: task.get("slice_keys", ()) for task in run.data["tasks"]}
+    for row in run.rows():
+        yield _score_row(row, slice_keys.get(row["task"], ()))
+
+
+def _score_row(row: Mapping[str, Any], slice_keys: Any) -> dict[str, Any]:
+    """A record without its texts; `Run.score_rows` reads it as one of a run whose samples keep no question."""
+    metadata = row.get("metadata") or {}
+    line: dict[str, Any] = {
+        key: row[key] for key in ("task", "index", "id", "draw", "outcome", "cluster") if key in row
+    }
+    line |= {"input": "", "targets": [], "content": row_content(row)}
+    line["metadata"] = {key: metadata[key] for key in slice_keys if isinstance(metadata.get(key), (str, int))}
+    line["scores"] = {name: _score(score) for name, score in row["scores"].items()}
+    if row.get("failure"):
+        line["failure"] = _failure(row["failure"])
+    if row.get("score_failures"):
+        line["score_failures"] = {name: _failure(one) for name, one in row["score_failures"].items()}
+    line["responses"] = [
+        {key: response[key] for key in _OF_RESPONSE if key in response}
+        for response in row.get("responses", ())
+    ]
+    return line
+
+
+def _score(score: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: score[key] for key in ("value", "label", "parts") if score.get(key) is not None}
+    # The reason may quote the answer.
+    return {
+        "value": None,
+        **kept,
+        **({"unsure": "a reason that was not published"} if score.get("unsure") else {}),
+    }
+
+
+def _failure(failure: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: failure[key] for key in _OF_FAILURE if key in failure} | {"message": ""}

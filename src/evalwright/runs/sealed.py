@@ -1,0 +1,92 @@
+"""What this machine worked out of runs, kept in the home folder under a seal.
+
+Who hands over a folder of runs may put a `.evalwright` beside it, with tables of his own. So every file here begins with a keyed
+hash of its name and content, and the key is in the person's own settings (`sealing.key`), where nothing that was handed over lies. A
+file without its seal is not believed, and the samples are read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from evalwright.core.private import cache_folder, config_folder, ordinary, private_folder
+from evalwright.tasks.files import write_bytes
+
+KEY_FILE = "sealing.key"
+KEY_BYTES = 32
+SEAL_BYTES = 32
+FOLDER = "scores"
+LARGEST_FILE = 1 << 32
+"""Bytes of a file that is read as a whole."""
+
+
+def read_sealed(name: str) -> bytes | None:
+    """The content kept under a name; None where there is none, or none with this machine's seal."""
+    key = _key(make=False)
+    if key is None:
+        return None
+    try:
+        sealed = ordinary(_place(name), LARGEST_FILE).read_bytes()
+    except OSError:
+        return None
+    seal, content = sealed[:SEAL_BYTES], sealed[SEAL_BYTES:]
+    return content if hmac.compare_digest(seal, _seal(key, name, content)) else None
+
+
+def write_sealed(name: str, content: bytes) -> None:
+    """Keep content under a name. A folder that cannot be written costs only time."""
+    with suppress(OSError, RuntimeError):
+        key = _key(make=True)
+        if key is not None:
+            place = _place(name)
+            private_folder(place.parent)
+            write_bytes(place, _seal(key, name, content) + content, private=True)
+
+
+def _place(name: str) -> Path:
+    return cache_folder() / FOLDER / name
+
+
+def _seal(key: bytes, name: str, content: bytes) -> bytes:
+    seal = hmac.new(key, name.encode() + b"\0", hashlib.sha256)
+    seal.update(content)
+    return seal.digest()
+
+
+def _key(*, make: bool) -> bytes | None:
+    """This person's key; None where there is none, or where other people may read it."""
+    with suppress(OSError, RuntimeError):
+        file = config_folder() / KEY_FILE
+        if make and not file.exists():
+            _make_key(file)
+        with ordinary(file).open("rb") as opened:
+            state = os.fstat(opened.fileno())
+            key = opened.read(KEY_BYTES + 1)
+        if hasattr(os, "getuid") and (state.st_uid != os.getuid() or stat.S_IMODE(state.st_mode) & 0o077):
+            return None
+        return key if len(key) == KEY_BYTES else None
+    return None
+
+
+def _make_key(file: Path) -> None:
+    """Write a new key. Of two processes that do so at once, both use the one that came first."""
+    private_folder(file.parent)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(temporary, file)
+        except FileExistsError:
+            pass
+        except OSError:  # no such links on this file system
+            temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
