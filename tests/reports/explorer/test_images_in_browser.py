@@ -207,7 +207,7 @@ def test_the_server_gives_pictures_alone(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="404"):
             urlopen(f"{server.url}part/image/1/{PHOTOGRAPH.digest}")
     for source in ("embedded", "fetched", "live"):
-        policy = policy_of(source)  # type: ignore[arg-type]
+        policy = policy_of(source)
         assert "img-src data: blob:;" in policy and "unsafe" not in policy
 
 
