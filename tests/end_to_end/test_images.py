@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -353,7 +354,7 @@ def test_a_column_that_only_looks_like_images_is_told_of(server: OpenAIServer, t
     model = ["--model", f"openai/{server.root}/v1#m", "-M", "api_key_env=TEST_KEY"]
     code, said = typed(["run", str(file), *model, "--name", "a"])
     assert (
-        code == 0 and "The column 'image' is not sent as images" in said and "--column images=image" in said
+        code == 0 and "the column 'image' is not sent as images" in said and "--column images=image" in said
     )
     assert records("a")[0]["metadata"]["image"] in ("a red square", "a green one", "a blue one")
     code, said = typed(["run", str(file), *model, "--name", "b", "--column", "images=image"])
@@ -395,3 +396,99 @@ def test_no_images_keeps_none(server: OpenAIServer, tmp_path: Path) -> None:
     assert not Path("runs/a/images").exists()
     left_out = json.loads(Path("runs/a/run.json").read_text())["images"]["left_out"]
     assert left_out == {"store_images is false": 3}
+
+
+def command(server: OpenAIServer, task: Path, name: str, *more: str) -> list[str]:
+    return [
+        "run", str(task), "--model", f"openai/{server.root}/v1#m", "-M", "api_key_env=TEST_KEY", "--name", name, *more
+    ]  # fmt: skip
+
+
+def images_of(name: str) -> dict[str, Any]:
+    """What a run's record says of its images."""
+    recorded: dict[str, Any] = json.loads(Path("runs", name, "run.json").read_text())["images"]
+    return recorded
+
+
+def test_a_run_from_the_store_keeps_images_too(server: OpenAIServer, tmp_path: Path) -> None:
+    """The store has no bytes of images; the data have them."""
+    task = written(tmp_path / "task")
+    assert typed(command(server, task, "a"))[0] == 0
+    code, said = typed(command(server, task, "b", "--json"))
+    assert code == 0 and '"stored": 3' in " ".join(said.split())
+    assert images_of("b") == images_of("a") and images_of("a")["kept"] == 3
+    code, said = typed(["runs", "check", "a", "b"])
+    assert code == 0, said
+    one = next(Path("runs/b/images").glob("*.png"))
+    one.write_bytes(one.read_bytes()[:-1])
+    code, said = typed(["runs", "check", "b"])
+    assert code == 1 and "its file is missing or was changed" in " ".join(said.split()), said
+
+
+def test_shards_may_differ_in_what_they_keep(server: OpenAIServer, tmp_path: Path) -> None:
+    task = written(tmp_path / "task")
+    assert typed(command(server, task, "parts", "--shard", "1/2"))[0] == 0
+    assert typed(command(server, task, "parts", "--shard", "2/2", "--no-images"))[0] == 0
+    code, said = typed(["runs", "merge", *map(str, sorted(Path("runs").glob("parts*"))), "--name", "whole"])
+    assert code == 0, said
+    found = images_of("whole")
+    assert found["kept"] + found["left_out"]["store_images is false"] == 3
+
+
+def test_what_has_no_bytes_of_images_says_so(server: OpenAIServer, tmp_path: Path) -> None:
+    """A table that is read back, a run that an earlier version made, and a board's own copy of a run."""
+    pytest.importorskip("pyarrow")
+    task = written(tmp_path / "task")
+    assert typed(command(server, task, "a"))[0] == 0
+    assert typed(["export", "parquet", "a", "--out", "tables"])[0] == 0
+    assert typed(["import", "parquet", "tables/a.samples.parquet", "--name", "back"])[0] == 0
+    nothing = {"what the run was made from has no bytes of them": 3}
+    assert images_of("back") == {"kept": 0, "bytes": 0, "left_out": nothing}
+    code, said = typed(["score", "back", "--name", "again"])
+    assert code == 0 and images_of("again")["left_out"] == nothing and "Images of" not in said
+
+    shutil.rmtree("runs/a/images")
+    record = json.loads(Path("runs/a/run.json").read_text())
+    del record["images"]
+    Path("runs/a/run.json").write_text(json.dumps(record))
+    code, said = typed(["score", "a", "--name", "scored"])
+    assert code == 0 and images_of("scored")["left_out"] == {"not kept by that version": 3}
+
+
+def test_a_board_keeps_runs_without_their_images(server: OpenAIServer, tmp_path: Path) -> None:
+    task = written(tmp_path / "task")
+    assert typed(command(server, task, "a"))[0] == 0
+    assert typed(["leaderboard", "a", "--kept", "kept"])[0] == 0
+    assert not Path("kept/a/images").exists()
+    code, said = typed(["runs", "check", "kept/a"])
+    assert code == 0 and "which was copied without them" in " ".join(said.split()), said
+    assert typed(["view", "kept/a", "--html", "page.html", "--images"])[0] == 0
+
+
+def test_what_is_beyond_a_limit_is_said_at_the_end(
+    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalwright.runs import images
+
+    monkeypatch.setattr(images, "MOST_RUN_PICTURES", 1)
+    task = written(tmp_path / "task")
+    code, said = typed(command(server, task, "a"))
+    assert code == 0 and "1 kept in images/, 2 not kept (2: a run keeps at most" in " ".join(said.split()), (
+        said
+    )
+    code, said = typed(command(server, task, "b", "--no-images"))
+    assert code == 0 and "not kept" not in said
+
+
+def test_a_suite_may_turn_it_off(server: OpenAIServer, tmp_path: Path) -> None:
+    task = written(tmp_path / "task")
+    Path("suite.yaml").write_text(
+        f"name: quiet\ntasks: ['{task}']\nmodels: ['scripted/constant']\nstore_images: false\n"
+    )
+    code, said = typed(["run", "--config", "suite.yaml"])
+    assert code == 0, said
+    (run,) = Path("runs").iterdir()
+    assert not (run / "images").exists() and images_of(run.name)["left_out"] == {"store_images is false": 3}
+    Path("suite.yaml").write_text(Path("suite.yaml").read_text().replace("false", "perhaps"))
+    code, said = typed(["run", "--config", "suite.yaml"])
+    assert code == 2 and "true or false" in said

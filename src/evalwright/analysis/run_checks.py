@@ -15,6 +15,7 @@ from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.runs.confirmed import AS_PUBLISHED, Confirmation, RunScores
+from evalwright.runs.images import image_faults
 from evalwright.runs.reader import Run, open_run, score_fault
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE
@@ -173,14 +174,15 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     there = {task.name for task in run.tasks}
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
     stale = dict(_stale(run, today))
+    images, image_notes = image_faults(run)
     problems = {
-        **records.broken, "samples missing": short, "failures": {} if older else failed,
+        **records.broken, "images": images, "samples missing": short, "failures": {} if older else failed,
         "recorded by an earlier version": older, _CHANGED: changed, "tasks missing": missing,
         "not of today": stale,
     }  # fmt: skip
     whole = there - {*short, *failed, *changed, *stale}
     said = tuple(in_words(problems))
-    return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, tuple(notes))
+    return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, (*notes, *image_notes))
 
 
 def _recorded_earlier(run: Run) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli import say
 from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
@@ -241,6 +242,9 @@ def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> li
         used=used,
     )
     check_used(dialect, made, used)
+    for task in made:
+        if note := task.metadata.get("images_not_sent"):
+            say(str(note))
     return made
 
 

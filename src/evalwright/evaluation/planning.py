@@ -415,7 +415,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
             text = f"{text} {without(missing)}".rstrip()
         raise AbilityError(
             f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
-            f"'{model.name}' can do: {', '.join(sorted(model.abilities))}.{text}"
+            f"'{model.name}' can do: {', '.join(sorted(model.abilities))}.{text}{_without_images(task)}"
         )
     for role, able in task.strategy_roles.items():
         if role not in roles and role != TARGET:
@@ -457,7 +457,15 @@ def _check_carried(task: Task, model: Model) -> None:
         return
     why = model.refuses(sampling.request(render(task.samples[0]), 0))
     if why is not None:
-        raise ConfigurationError(f"The task '{task.name}' cannot be run: {why}")
+        raise ConfigurationError(f"The task '{task.name}' cannot be run: {why}{_without_images(task)}")
+
+
+def _without_images(task: Task) -> str:
+    """For a data file whose images are sent because of a column's name: how they are left out, as the end of a message."""
+    prompt = task.definition.get("prompt") or {}
+    if "columns" not in task.metadata or not prompt.get("images"):
+        return ""
+    return " `--column images=` leaves out the images of its data file."
 
 
 def check_able(scorer: Scorer, model: Model) -> None:

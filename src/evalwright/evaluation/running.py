@@ -390,6 +390,7 @@ async def _ask_all(
             session.add(position, number, record)
             if also is not None:
                 also(number, record)
+            await session.writer.has_room()
 
     width = engine.concurrency(session.plan.model)
     await at_the_same_time(worker(first) for first in islice(units, width))

@@ -15,6 +15,7 @@ from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import Failure, RunError
 from evalwright.core.outcomes import CUT, FILTERED, TOO_LONG, UNFINISHED
 from evalwright.runs.accepted_failures import accepts_failures, has_acceptable_failures, missing_samples
+from evalwright.runs.images import EXPECTED, images_sentence
 from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult, faults_in_words, model_faults
@@ -124,7 +125,19 @@ def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
 def remarks(runs: Sequence[Run]) -> list[str]:
     """What a command says at its end that is no reason for another exit code: replies that were no answer, what a judge did."""
     accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
-    return [*_fault_sentences(runs), *filter(None, [_judge_sentence(runs), *accepted])]
+    return [
+        *_fault_sentences(runs),
+        *filter(None, [_judge_sentence(runs), *accepted]),
+        *_image_sentences(runs),
+    ]
+
+
+def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
+    """Why images of prompts are not kept beside the record, where somebody might look for them there."""
+    for run in runs:
+        left_out = run.data.get("images", {}).get("left_out", {})
+        if left_out.keys() - EXPECTED:
+            yield f"Images of {run.label}, for those who look at the run: {images_sentence(run)}. Scores do not depend on them."
 
 
 def acceptance_sentence(run: Run) -> str:

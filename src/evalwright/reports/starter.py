@@ -25,12 +25,14 @@ def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) 
     sample = {key: _readable(value) for key, value in definition["sample"].items()}
     if "id" in columns:
         sample = {"id": "{{ id }}", **sample}
+    images = definition["prompt"].get("images") if "prompt" in definition else None
+    prompt = {"user": f"{{{{ passages[0].text }}}}\n\n{question}" if "passages" in sample else question}
     text: dict[str, Any] = {
         "task": definition["task"],
         "description": f"The questions of {data}.",
         "dataset": data,
         "sample": sample,
-        "prompt": {"user": f"{{{{ passages[0].text }}}}\n\n{question}" if "passages" in sample else question},
+        "prompt": prompt if images is None else {"images": _readable(images), **prompt},
         # A base model goes on with questions of its own; a chat model ends by itself.
         "answer": {"text": {"max_tokens": 256} if by_rubric else {"max_tokens": 48, "stop": ["\n"]}},
         "scorers": definition["scorers"],

@@ -1,8 +1,8 @@
 """The images of a run's prompts, as they are shown later: in `images/` beside the record, made anew from their pixels.
 
-A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these bytes: each image is decoded, turned
-upright, made small enough for a page, and written again without a word of metadata, so a photograph's place and camera are not handed
-on with a run. The index says which file shows which image; a file's name is the SHA-256 of what is in it.
+A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these bytes but a picture of them
+(`runs.pictures`), so a photograph's place and camera are not handed on with a run. The index says which file shows which image; a
+file's name is the SHA-256 of what is in it.
 
 | file | what it has |
 |---|---|
@@ -13,98 +13,56 @@ on with a run. The index says which file shows which image; a file's name is the
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import RunError
 from evalwright.core.images import Image
 from evalwright.core.private import open_private, private_folder
 from evalwright.core.samples import SampleRecord
+from evalwright.core.text import printable
+from evalwright.runs.pictures import MOST_PICTURE_BYTES, NO_PILLOW, Picture, draw, is_picture
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 IMAGES_FOLDER = "images"
 INDEX_FILE = "index.jsonl"
-LONGEST_EDGE_PIXELS = 1600
-"""Of a kept picture: what fills a page."""
-MOST_PICTURE_BYTES = 4 << 20
 MOST_RUN_BYTES = 1 << 30
 """Of all pictures of a run together; further images are counted and not kept."""
 MOST_RUN_PICTURES = 50_000
 MOST_INDEX_BYTES = 64 << 20
 
+TURNED_OFF = "store_images is false"
+TOO_MANY = f"a run keeps at most {MOST_RUN_PICTURES:,} of them, in {MOST_RUN_BYTES >> 30} GiB"
+NOT_BY_THAT_VERSION = "not kept by that version"
+NOT_IN_SOURCE = "what the run was made from has no bytes of them"
+EXPECTED = frozenset({TURNED_OFF, NOT_BY_THAT_VERSION, NOT_IN_SOURCE})
+"""Reasons that a person who makes a run knows, or can do nothing about."""
+CHANGED = "their files are missing or were changed"
+CHANGED_FILE = "its file is missing or was changed"
+WITHOUT_INDEX = f"there is no {IMAGES_FOLDER}/{INDEX_FILE} in the run's folder, which was copied without them"
+
+_DRAWING_THREADS = 2
 _MOST_WAITING = 32
-"""Images that wait for their turn to be decoded; who brings a further one waits for the first of them."""
-_JPEG_QUALITY = 85
-_LOSSLESS_BYTES = 1 << 20
-"""A picture whose PNG is larger becomes a JPEG, unless it has transparent parts."""
-_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+_MOST_WAITING_BYTES = 64 << 20
+"""Images that wait to be drawn, and their bytes, above which `has_room` waits."""
+_MOST_AHEAD = 8
+"""So many times that, and `add` itself waits: nobody called `has_room`."""
+_MOST_REASONS = 20
+_LONGEST_REASON = 200
+_PARTIAL = re.compile(r"\.[0-9a-z.]+\.([0-9]{1,11})\.partial")
 _FILE_NAME = re.compile(r"([0-9a-f]{64})\.(png|jpg)")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-TURNED_OFF = "store_images is false"
-NO_PILLOW = "Pillow, which decodes them, is not installed: pip install 'evalwright[images]'"
-TOO_MANY = f"the run has more than {MOST_RUN_PICTURES:,} of them, or {MOST_RUN_BYTES >> 30} GiB"
-NOT_DECODED = "they could not be decoded"
-TOO_LARGE = f"a picture of them has more than {MOST_PICTURE_BYTES >> 20} MiB"
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """An image as it is shown. width, height: of the image as sent, in pixels."""
-
-    data: bytes
-    ending: str
-    width: int
-    height: int
-
-    @property
-    def file(self) -> str:
-        """Its name in the folder."""
-        return f"{hashlib.sha256(self.data).hexdigest()}.{self.ending}"
-
-
-def draw_anew(image: Image) -> Picture | str:
-    """The picture of an image's pixels alone, or why there is none. The first frame of one that moves.
-
-    Raises ImportError without Pillow.
-    """
-    import PIL.Image
-    import PIL.ImageOps
-
-    try:
-        with PIL.Image.open(BytesIO(image.data), formats=_FORMATS) as source:
-            width, height = source.size
-            source.draft("RGB", (LONGEST_EDGE_PIXELS, LONGEST_EDGE_PIXELS))
-            upright = PIL.ImageOps.exif_transpose(source)
-            see_through = "A" in upright.getbands() or "transparency" in upright.info
-            pixels = upright.convert("RGBA" if see_through else "RGB")
-    except Exception:  # the decoder's word on a stranger's bytes, whatever it is
-        return NOT_DECODED
-    pixels.thumbnail((LONGEST_EDGE_PIXELS, LONGEST_EDGE_PIXELS))
-    pixels.info.clear()
-    out = BytesIO()
-    ending = "png"
-    pixels.save(out, "PNG")
-    if out.tell() > _LOSSLESS_BYTES and not see_through:
-        out = BytesIO()
-        ending = "jpg"
-        pixels.save(out, "JPEG", quality=_JPEG_QUALITY)
-    if out.tell() > MOST_PICTURE_BYTES:
-        return TOO_LARGE
-    return Picture(out.getvalue(), ending, width, height)
 
 
 def images_of_record(record: SampleRecord) -> Iterator[Image]:
@@ -117,7 +75,7 @@ def images_of_record(record: SampleRecord) -> Iterator[Image]:
 
 
 class ImageKeeper:
-    """Keeps the images of one run in its folder while records come in. Decoding is done by a thread of its own.
+    """Keeps the images of one run in its folder while records come in. They are drawn by threads of its own.
 
     wanted: whether images are kept at all.
     """
@@ -125,92 +83,128 @@ class ImageKeeper:
     def __init__(self, run_folder: Path, *, wanted: bool = True) -> None:
         self._folder = run_folder / IMAGES_FOLDER
         self._wanted = wanted
-        self._seen: set[str] = set()
+        self._seen: set[bytes] = set()
         self._index: dict[str, dict[str, Any]] = {}
         self._left_out: Counter[str] = Counter()
+        self._why_no_bytes = NOT_IN_SOURCE
         self._n_bytes = 0
         self._pool: ThreadPoolExecutor | None = None
-        self._waiting: deque[tuple[str, Future[Picture | str]]] = deque()
+        self._waiting: deque[tuple[Image, Future[Picture | str]]] = deque()
+        self._waiting_bytes = 0
 
     def add(self, images: Iterable[Image]) -> None:
-        """Keep images that are not kept yet. One without its bytes, read from a record, is passed over. Raises OSError."""
+        """Keep images that are not kept yet. Raises OSError."""
         for image in images:
-            if image.digest in self._seen or not image.data:
+            digest = bytes.fromhex(image.digest)
+            if digest in self._seen:
                 continue
-            self._seen.add(image.digest)
-            if not self._wanted:
-                self._left_out[TURNED_OFF] += 1
+            self._seen.add(digest)
+            if not image.data:  # it was read from a record
+                self._left_out[self._why_no_bytes] += 1
+                continue
+            if not self._wanted or TOO_MANY in self._left_out:
+                self._left_out[TOO_MANY if self._wanted else TURNED_OFF] += 1
                 continue
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(1, "evalwright-images")
-            self._waiting.append((image.digest, self._pool.submit(draw_anew, image)))
-            while self._waiting and (self._waiting[0][1].done() or len(self._waiting) > _MOST_WAITING):
-                self._take(*self._waiting.popleft())
+                self._pool = ThreadPoolExecutor(_DRAWING_THREADS, "evalwright-images")
+            self._waiting.append((image, self._pool.submit(draw, image)))
+            self._waiting_bytes += len(image.data)
+            self._take_done()
+            while self._is_full(_MOST_AHEAD):
+                self._take_first()
+
+    async def has_room(self) -> None:
+        """Wait until few images wait to be drawn, while everything else in the process goes on. Raises OSError."""
+        self._take_done()
+        while self._is_full():
+            # Who waits may be cancelled, and the image is drawn all the same; what went wrong is said where it is taken.
+            with contextlib.suppress(Exception):
+                await asyncio.shield(asyncio.wrap_future(self._waiting[0][1]))
+            self._take_done()
+
+    def _is_full(self, times: int = 1) -> bool:
+        if not self._waiting:
+            return False
+        return len(self._waiting) > times * _MOST_WAITING or self._waiting_bytes > times * _MOST_WAITING_BYTES
+
+    def _take_done(self) -> None:
+        while self._waiting and self._waiting[0][1].done():
+            self._take_first()
 
     def add_kept(self, kept: KeptImages) -> None:
         """Take over what another run kept: of a shard, or of the run whose answers are scored again. Raises OSError."""
         for digest, entry in kept.entries.items():
-            if digest in self._seen:
+            if bytes.fromhex(digest) in self._seen:
                 continue
-            data = kept.read(digest)
-            if data is None:
+            self._seen.add(bytes.fromhex(digest))
+            picture = kept.read(digest)
+            if picture is None:
+                self._left_out[CHANGED] += 1
                 continue
-            self._seen.add(digest)
-            ending = str(entry["file"]).rpartition(".")[2]
-            self._write(digest, Picture(data, ending, entry["width"], entry["height"]))
-        for reason, count in kept.left_out.items():
-            self._left_out[reason] += count
+            suffix = str(entry["file"]).rpartition(".")[2]
+            self._write(digest, Picture(picture, suffix, entry["width"], entry["height"]))
+        self._left_out.update(kept.left_out)
+        if kept.problem:
+            self._left_out[kept.problem] += kept.n_recorded
+        # What is counted here already has no reason of its own when its records come.
+        is_counted = bool(kept.left_out or kept.problem)
+        self._why_no_bytes = "" if is_counted else kept.why_missing
 
     def finish(self) -> dict[str, Any] | None:
-        """Write the index and drop files that no record of the run names; what `run.json` says. None for a run without images.
-
-        Raises OSError.
-        """
+        """Write the index; what `run.json` says. None for a run without images. Raises OSError."""
         while self._waiting:
-            self._take(*self._waiting.popleft())
+            self._take_first()
         self.close()
         if not self._seen and not self._left_out:
             return None
         lines = [json.dumps(entry) + "\n" for entry in self._index.values()]
-        data = "".join(lines).encode()
+        index = "".join(lines).encode()
         if self._index:
             with _writing(self._folder / INDEX_FILE) as file:
-                file.write(data)
-        record: dict[str, Any] = {"kept": len(self._index), "bytes": self._n_bytes}
+                file.write(index)
+        facts: dict[str, Any] = {"kept": len(self._index), "bytes": self._n_bytes}
         if self._index:
-            record["index_sha256"] = hashlib.sha256(data).hexdigest()
-        if self._left_out:
-            record["left_out"] = dict(self._left_out)
-        return record
+            facts["index_sha256"] = hashlib.sha256(index).hexdigest()
+        left_out = {reason: count for reason, count in self._left_out.items() if reason}
+        return {**facts, "left_out": left_out} if left_out else facts
 
-    def sweep(self) -> None:
-        """Remove pictures that the finished run does not name: of the run that it replaced, or of one that was ended."""
+    def sweep(self, is_running: Callable[[int], bool]) -> None:
+        """Remove pictures that the finished run does not name: of the run that it replaced, or of one that was ended.
+
+        is_running: whether there is a process of a number; what one is writing stays.
+        """
         named = {str(entry["file"]) for entry in self._index.values()}
         if self._folder.is_symlink() or not self._folder.is_dir():
             return
         with contextlib.suppress(OSError):
             for file in self._folder.iterdir():
-                if file.name not in named and (_FILE_NAME.fullmatch(file.name) or file.suffix == ".partial"):
+                if file.name in named:
+                    continue
+                partial = _PARTIAL.fullmatch(file.name)
+                is_left_behind = partial is not None and not is_running(int(partial[1]))
+                if _FILE_NAME.fullmatch(file.name) or is_left_behind:
                     file.unlink(missing_ok=True)
             if not named:
                 (self._folder / INDEX_FILE).unlink(missing_ok=True)
                 self._folder.rmdir()
 
     def close(self) -> None:
-        """End the thread; what it had not begun is dropped."""
+        """End the threads; what they had not begun is dropped."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def _take(self, digest: str, decoding: Future[Picture | str]) -> None:
+    def _take_first(self) -> None:
+        image, drawing = self._waiting.popleft()
+        self._waiting_bytes -= len(image.data)
         try:
-            picture = decoding.result()
+            picture = drawing.result()
         except ImportError:
             picture = NO_PILLOW
         if isinstance(picture, str):
             self._left_out[picture] += 1
             return
-        self._write(digest, picture)
+        self._write(image.digest, picture)
 
     def _write(self, digest: str, picture: Picture) -> None:
         if len(self._index) >= MOST_RUN_PICTURES or self._n_bytes + len(picture.data) > MOST_RUN_BYTES:
@@ -220,8 +214,7 @@ class ImageKeeper:
             raise NotADirectoryError(f"'{self._folder}' is a link, and images are not written through one")
         private_folder(self._folder)
         path = self._folder / picture.file
-        # A file of that name holds these very bytes, unless somebody changed it.
-        if path.is_symlink() or not path.is_file() or path.stat().st_size != len(picture.data):
+        if _bytes_of(self._folder, picture.file) != picture.data:
             with _writing(path) as file:
                 file.write(picture.data)
         self._n_bytes += len(picture.data)
@@ -243,82 +236,115 @@ def _writing(path: Path) -> Iterator[IO[bytes]]:
 
 
 class KeptImages:
-    """What a finished run kept. entries: by the digest that records name. left_out: reasons, with how many images each.
+    """What a finished run kept. entries: by the digest that records name. left_out: reasons, with how many images each. problem: what
+    is wrong with the index, "" for nothing. n_recorded: pictures, as `run.json` says. why_missing: why an image that cannot be read is not
+    shown.
 
     Somebody else may have made the folder, so nothing outside it is read, no link is followed, and a file is shown only where it has the
-    digest of its name and is a picture of the size that this module writes.
+    digest of its name and is a picture as `runs.pictures` writes it.
     """
 
     def __init__(self, run: Run) -> None:
         self._folder = run.folder / IMAGES_FOLDER
-        said = run.data.get("images")
-        self.said: Mapping[str, Any] = said if isinstance(said, dict) else {}
-        left_out = self.said.get("left_out")
-        counts = left_out.items() if isinstance(left_out, dict) else ()
-        self.left_out = {str(reason): count for reason, count in counts if isinstance(count, int)}
+        self.left_out: dict[str, int] = {}
         self.entries: dict[str, dict[str, Any]] = {}
-        if self.said.get("index_sha256"):
-            self.entries = self._read_index()
-
-    def _read_index(self) -> dict[str, dict[str, Any]]:
-        """Raises RunError where the index is not the one that `run.json` names."""
-        path = self._folder / INDEX_FILE
-        data = _bytes_of(self._folder, INDEX_FILE, MOST_INDEX_BYTES)
-        if data is None:
-            raise RunError(f"{path}, which {self._folder.parent.name}'s run.json names, cannot be read.")
-        if hashlib.sha256(data).hexdigest() != self.said["index_sha256"]:
-            raise RunError(f"{path} was changed after the run, so no image is taken from it.")
-        entries: dict[str, dict[str, Any]] = {}
-        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
-            try:
-                entry = from_json(line)
-                digest, file = entry["image"], entry["file"]
-                sizes = [entry["width"], entry["height"]]
-                is_named = bool(_DIGEST.fullmatch(digest) and _FILE_NAME.fullmatch(file))
-                is_sized = all(isinstance(size, int) and size > 0 for size in sizes)
-            except (ValueError, KeyError, TypeError):
-                is_named = is_sized = False
-            if not (is_named and is_sized):
-                raise RunError(f"{path}, line {number} names no image.")
-            entries[digest] = entry
-        return entries
+        self.problem = ""
+        self.n_recorded = 0
+        recorded = run.data.get("images")
+        if not isinstance(recorded, dict):
+            self.why_missing = NOT_BY_THAT_VERSION
+            return
+        self.left_out = _counts(recorded.get("left_out"))
+        kept = recorded.get("kept")
+        self.n_recorded = kept if type(kept) is int and kept > 0 else 0
+        if self.n_recorded:
+            index_digest = str(recorded.get("index_sha256", ""))
+            self.entries, self.problem = _read_index(self._folder, index_digest)
+        self.why_missing = self.problem or "; ".join(self.left_out) or CHANGED
 
     def read(self, digest: str) -> bytes | None:
         """The picture of an image; None where it was not kept, or is not what was kept."""
         entry = self.entries.get(digest)
         if entry is None:
             return None
-        named = str(entry["file"])
-        data = _bytes_of(self._folder, named, MOST_PICTURE_BYTES)
-        if data is None or hashlib.sha256(data).hexdigest() != named.partition(".")[0]:
+        name = str(entry["file"])
+        picture = _bytes_of(self._folder, name)
+        if picture is None or hashlib.sha256(picture).hexdigest() != name.partition(".")[0]:
             return None
-        return data if _is_picture(data) else None
-
-    def media_type(self, digest: str) -> str:
-        """That of the picture, which is not always the image's."""
-        return "image/png" if str(self.entries[digest]["file"]).endswith(".png") else "image/jpeg"
+        return picture if is_picture(picture) else None
 
 
-def _is_picture(data: bytes) -> bool:
-    """Whether these bytes are a PNG or a JPEG that unpacks to no more than a page's picture."""
-    from evalwright.core.images import size_of
+def images_sentence(run: Run) -> str:
+    """How many images of a run are kept beside its record, and why others are not; "" for a run without any."""
+    recorded = run.data.get("images")
+    if not isinstance(recorded, dict):
+        return ""
+    kept = KeptImages(run)
+    n_left_out = sum(kept.left_out.values())
+    sentence = f"{kept.n_recorded:,} kept in {IMAGES_FOLDER}/"
+    if not n_left_out:
+        return sentence
+    reasons = "; ".join(f"{count:,}: {reason}" for reason, count in kept.left_out.items())
+    return f"{sentence}, {n_left_out:,} not kept ({reasons})"
 
-    media_type, width, height = size_of(data)
-    right_kind = media_type in ("image/png", "image/jpeg")
-    return right_kind and 0 < max(width, height) <= LONGEST_EDGE_PIXELS
+
+def image_faults(run: Run) -> tuple[dict[str, str], list[str]]:
+    """The images of a run whose pictures are not as they were written, and what could not be checked."""
+    kept = KeptImages(run)
+    if kept.problem == WITHOUT_INDEX:
+        return {}, [f"Its images: {kept.problem}."]
+    if kept.problem:
+        return {kept.problem: ""}, []
+    return {digest[:16]: CHANGED_FILE for digest in kept.entries if kept.read(digest) is None}, []
 
 
-def _bytes_of(folder: Path, name: str, most_bytes: int) -> bytes | None:
-    """A file's bytes; None for a link, a pipe, a folder behind a link, or more than `most_bytes`."""
-    if folder.is_symlink():
-        return None
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    path = folder / name
+def _counts(left_out: object) -> dict[str, int]:
+    """Reasons with how many images each, as far as they can be believed."""
+    if not isinstance(left_out, dict):
+        return {}
+    return {
+        printable(str(reason))[:_LONGEST_REASON]: count
+        for reason, count in list(left_out.items())[:_MOST_REASONS]
+        if type(count) is int and count > 0
+    }
+
+
+def _read_index(folder: Path, index_digest: str) -> tuple[dict[str, dict[str, Any]], str]:
+    """The entries of an index by image, and what is wrong with it ("" for nothing)."""
+    index = _bytes_of(folder, INDEX_FILE, MOST_INDEX_BYTES)
+    if index is None:
+        return {}, WITHOUT_INDEX
+    if hashlib.sha256(index).hexdigest() != index_digest:
+        return {}, f"{IMAGES_FOLDER}/{INDEX_FILE} was changed after the run"
+    entries: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(index.decode("utf-8", "replace").splitlines(), 1):
+        entry = _entry_of(line)
+        if entry is None:
+            return {}, f"{IMAGES_FOLDER}/{INDEX_FILE}, line {number} names no image"
+        entries[entry["image"]] = entry
+    return entries, ""
+
+
+def _entry_of(line: str) -> dict[str, Any] | None:
     try:
-        if path.is_symlink() or not path.is_file():
+        entry = from_json(line)
+        names = _DIGEST.fullmatch(entry["image"]) and _FILE_NAME.fullmatch(entry["file"])
+        sizes = entry["width"], entry["height"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    has_sizes = all(type(size) is int and size > 0 for size in sizes)
+    return entry if names and has_sizes else None
+
+
+def _bytes_of(folder: Path, name: str, most_bytes: int = MOST_PICTURE_BYTES) -> bytes | None:
+    """A file's bytes; None for a link, a pipe, a folder behind a link, or more than `most_bytes`."""
+    path = folder / name
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if folder.is_symlink() or path.is_symlink() or not path.is_file():
             return None
         with os.fdopen(os.open(path, flags), "rb") as file:
-            data = file.read(most_bytes + 1)
+            content = file.read(most_bytes + 1)
     except OSError:
         return None
-    return data if len(data) <= most_bytes else None
+    return content if len(content) <= most_bytes else None

@@ -28,7 +28,18 @@ from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, RunWriter, check_run_name, growing, slug
 from evalwright.tasks.dialects import dialect_of
 
-_OF_PLACES = ("shard", "budget", "price", "name", "out", "hardware", "max_resident", "models", "roles")
+_OF_PLACES = (
+    "shard",
+    "budget",
+    "price",
+    "name",
+    "out",
+    "hardware",
+    "max_resident",
+    "models",
+    "roles",
+    "store_images",
+)
 """Settings that may differ between shards: they say where and how fast one was made. Models are compared by their fingerprints."""
 
 MOST_NAMED = 4

@@ -102,6 +102,13 @@ class RunWriter:
         self._starts.append(self._position)
         self._position += len(data)
 
+    async def has_room(self) -> None:
+        """Wait while more images of records wait to be drawn than memory should hold. Raises RunError."""
+        try:
+            await self.images.has_room()
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+
     def keep_images_of(self, run: Run) -> None:
         """Take over the images that another run kept. Raises RunError."""
         kept = KeptImages(run)
@@ -118,8 +125,7 @@ class RunWriter:
     def finish(self, run: Mapping[str, Any]) -> None:
         """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the run."""
         try:
-            if images := self.images.finish():
-                run = {**run, "images": images}
+            run = _with_images(run, self.images.finish())
             samples = {"file": SAMPLES_FILE, "records": len(self._keys), "sha256": self._write_samples()}
             if (self.folder / RUN_FILE).exists():
                 # The old record speaks of the old samples, so the new ones stand beside them until a record names them.
@@ -133,7 +139,7 @@ class RunWriter:
             write_json(self.folder / RUN_FILE, {**run, "samples": samples}, private=True)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
-        self.images.sweep()
+        self.images.sweep(is_running)
         self.discard()
 
     def _write_samples(self) -> str:
@@ -171,6 +177,12 @@ class RunWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.discard()
+
+
+def _with_images(run: Mapping[str, Any], images: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What `run.json` says, with what was kept here in place of what the run that this one is made from had kept."""
+    without = {key: part for key, part in run.items() if key != "images"}
+    return without if images is None else {**without, "images": images}
 
 
 def slug(text: str) -> str:

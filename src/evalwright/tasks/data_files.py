@@ -6,7 +6,7 @@
 | answer | answer, output, response, completion, prediction: answers that are there, so that nothing is generated |
 | target | reference, target, expected, expected_output, ideal, gold, ground_truth |
 | passages | context, passage, article, document, source_text |
-| images | image, images, picture, image_path: a file beside the data, a data URL, an address (`--image-urls`), or a list of them |
+| images | image, images, image_path, image_file, image_url, picture, photo: a file beside the data, a data URL, an address (`--image-urls`), or a list of them |
 | choices | choices or options (a list), or a column for each: A, B, C ...; option_a ...; choice1 ... |
 
 With choices a model reads them with letters, and `choice` finds the letter or the option in its reply.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -37,15 +37,17 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer", "output", "response", "completion", "prediction"),
     "target": ("reference", "target", "expected", "expected_output", "ideal", "gold", "ground_truth"),
     "passages": ("context", "passage", "article", "document", "source_text"),
-    "images": ("image", "images", "picture", "image_path"),
+    "images": ("image", "images", "image_path", "image_file", "image_url", "picture", "photo"),
 }
 """The names that a column of each role may have, the likeliest first."""
 
 LETTERED = "{{ input }}\n{{ lettered }}\nAnswer with the letter of the right option.\nAnswer:"
 """What is asked where a row has options."""
 
-_NAMES_AN_IMAGE = re.compile(r"data:|https?://|.*\.(png|jpe?g|webp|gif)$", re.IGNORECASE | re.DOTALL)
-"""What the first cell of a column of images looks like; of a column that a person named, any cell is taken."""
+_NAMES_AN_IMAGE = re.compile(r"data:image/|https?://|.*\.(png|jpe?g|webp|gif)$", re.IGNORECASE | re.DOTALL)
+"""What a cell of a column of images looks like; of a column that a person named, any cell is taken."""
+_ROWS_LOOKED_AT = 1000
+"""To find the first cell that is not empty."""
 _OWN = frozenset((*Sample.model_fields, *KNOWN_METADATA))
 """Columns that samples take by themselves."""
 _MOST_METADATA = 100
@@ -60,7 +62,10 @@ def as_data_file(name: str) -> Path | None:
 
 
 def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides that give columns to roles, from `{"input": "frage"}`. Raises DatasetError for a role that there is not."""
+    """Overrides that give columns to roles, from `{"input": "frage"}`; an empty name leaves a role without one.
+
+    Raises DatasetError for a role that there is not.
+    """
     out: dict[str, Any] = {}
     for role, column in pairs.items():
         if role not in COLUMNS:
@@ -79,7 +84,8 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     """
     wanted = nested(overrides or {})
     known = columns_of(path)
-    found = _found(known, wanted.get("columns") or {}, path)
+    named = wanted.get("columns") or {}
+    found = _found(known, named, path)
     choices = _choices(known)
     generate = bool(choices) or (wanted.get("answer") or {}).get("mode") == "generate"
     if generate and "target" not in found and found.get("answer") == "answer":
@@ -106,7 +112,8 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     given = "answer" in found and not generate
     image_note = ""
     if "images" in found:
-        image_note = _why_images_are_not_sent(path, found["images"], wanted, given=given)
+        is_named = bool(named.get("images"))
+        image_note = _why_images_are_not_sent(path, found["images"], given=given, is_named=is_named)
     if image_note:
         del found["images"]
     used = {role: column for role, column in found.items() if role != "answer" or given}
@@ -161,37 +168,63 @@ def answers_beside(definition: Mapping[str, Any], named: str = "") -> AnswerColu
 
 def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, str]:
     for role, column in named.items():
-        if column not in known:
+        if column and column not in known:
             near = closest(column, known)
             hint = f"Did you mean '{near[0]}'?" if near else f"It has: {listed(known)}."
             raise DatasetError(
                 f"'{shown(path)}' has no column '{column}' ({role}){other_separator(known)}. {hint}"
             )
     by_fold = _by_fold(known)
-    found = {role: str(column) for role, column in named.items()}
+    found = {role: str(column) for role, column in named.items() if column}
     for role, names in COLUMNS.items():
         column = next((by_fold[name] for name in names if name in by_fold), None)
-        if role not in found and column is not None and column not in found.values():
+        if role not in named and column is not None and column not in found.values():
             found[role] = column
     return found
 
 
-def _why_images_are_not_sent(path: Path, column: str, wanted: Mapping[str, Any], *, given: bool) -> str:
-    """A sentence for a column that is named like one of images and is not used as such; "" where it is used."""
-    begins = f"The column '{printable(column)[:60]}' is not sent as images:"
+def _why_images_are_not_sent(path: Path, column: str, *, given: bool, is_named: bool) -> str:
+    """A sentence on a column that is named like one of images and is not used as such; "" where it is used.
+
+    given: whether the answers are those in the file. is_named: whether a person said that the column has images.
+    """
+    begins = f"Warning: the column '{printable(column)[:60]}' is not sent as images"
     if given:
-        return f"{begins} the answers are those in the file, and no model is asked."
-    if (wanted.get("columns") or {}).get("images"):
+        return f"{begins}, because the answers are those in the file and no model is asked for new ones. To ask one: --model NAME."
+    if is_named:
         return ""
-    first = next(file_rows(path), {}).get(column)
-    cells = first if isinstance(first, list) and first else [first]
-    if all(isinstance(cell, Mapping) or _NAMES_AN_IMAGE.match(str(cell)) for cell in cells):
+    first = _first_cell(path, column)
+    cells = first if isinstance(first, list) else [first]
+    if all(_looks_like_image(cell, path.parent) for cell in cells):
         return ""
-    shown_cell = printable(str(first))[:60]
+    shown_cell = "empty" if first is None else f"'{printable(str(first))[:60]}'"
     return (
-        f"{begins} its first cell ('{shown_cell}') is not the name of a PNG, JPEG, WebP or GIF file, a data URL or an address. "
-        f"--column images={column} sends it all the same."
+        f"{begins}: its first cell ({shown_cell}) is neither a file beside the data, nor the name of a PNG, JPEG, WebP or GIF, nor a "
+        f"data URL, nor an address. `--column images={printable(column)[:60]}` sends it all the same, `--column images=` leaves it out "
+        f"without a warning (of `evalwright tasks`: -T columns.images=...)."
     )
+
+
+def _first_cell(path: Path, column: str) -> Any:
+    """The first cell of a column that is not empty; None where the first rows have none."""
+    for row in islice(file_rows(path), _ROWS_LOOKED_AT):
+        cell = row.get(column)
+        if cell not in (None, "", []):
+            return cell
+    return None
+
+
+def _looks_like_image(cell: Any, folder: Path) -> bool:
+    if isinstance(cell, Mapping):
+        return "bytes" in cell
+    if not isinstance(cell, str):
+        return False
+    if _NAMES_AN_IMAGE.match(cell):
+        return True
+    try:
+        return (folder / cell).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _by_fold(known: list[str]) -> dict[str, str]:

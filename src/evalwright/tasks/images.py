@@ -1,5 +1,5 @@
-"""The images of a row: paths inside the task's folder or of the hub's dataset, data URLs, the hub's image columns, and addresses where
-the person has allowed them.
+"""The images of a row: paths inside the folder of the task or of its data file, files of the hub's dataset, data URLs, the hub's image
+columns, and addresses where the person has allowed them.
 
 `prompt.images` is a template of one or several of these. An image stands where the template of the user's turn puts it
 (`{{ images[0] }}`), else before the text. What a stranger's row may name is bounded: nothing outside the folder, no pipe, no more
@@ -51,15 +51,19 @@ def urls_allowed() -> bool:
 class RowImages:
     """Reads the images of rows. given: the template.
 
-    Relative paths start from the task's folder, or from that of its data file where that lies inside it or a person named it; of a
-    dataset of the hub they are files of it.
+    Relative paths start from one of `_folders`, or are files of the hub's dataset that the rows are of.
     """
 
     def __init__(self, given: Any, document: Document, dataset: Dataset) -> None:
         self._render = Placed(templates.structure, given, "prompt.images", document, ("prompt", "images"))
-        self._folder, self._dataset = document.folder(("dataset", "path")), dataset
-        self._data_folder = _data_folder(document, dataset, self._folder)
-        self._obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
+        self._folders, self._dataset = _folders(document, dataset), dataset
+        metadata = document.value.get("metadata") or {}
+        is_data_file = (
+            "columns" in metadata
+        )  # `tasks.data_files` wrote it, and nobody but the column's name asked for images
+        self._whose = "the data file's" if is_data_file else "the task's"
+        self._advice = ". `--column images=` leaves out the images of a data file" if is_data_file else ""
+        self._obtain = str(metadata.get("obtain") or "")
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
         """The images of one row, in their order. Raises RowError."""
@@ -81,45 +85,54 @@ class RowImages:
                 return fetched(named)
             return self._file(named)
         except DatasetError as error:
-            raise RowError(str(error).rstrip(".")) from None
+            raise RowError(f"{str(error).rstrip('.')}{self._advice}") from None
 
     def _file(self, named: str) -> Image:
-        found, root, data = self._folder / named, self._folder, self._dataset
-        if data.hub is not None:
+        data = self._dataset
+        if data.hub is None:
+            root = self._folder_with(named)
+            path = root / named
+        else:
             try:
-                found = file_of_hub(data.hub, str(data.revision), named)
+                path = file_of_hub(data.hub, str(data.revision), named)
             except DatasetError as error:
                 raise DatasetError(f"{error} {self._obtain}".rstrip()) from None
-            root = next((one.parent for one in found.parents if one.name == "snapshots"), found.parent)
-        elif not _exists(found) and self._data_folder is not None:
-            found, root = self._data_folder / named, self._data_folder
+            root = next((one.parent for one in path.parents if one.name == "snapshots"), path.parent)
         try:
-            root, path = root.resolve(), found.resolve()
+            root, path = root.resolve(), path.resolve()
             inside = path.is_relative_to(root)
         except (OSError, ValueError, RuntimeError):
             raise DatasetError(f"The image '{_short(named)}' cannot be found.") from None
         if not inside:
             raise DatasetError(
-                f"The image '{_short(named)}' is outside the task's folder: images are read from inside it only."
+                f"The image '{_short(named)}' is outside {self._whose} folder: images are read from inside it only."
             )
         return Image.read(_content(path, named), named if data.hub else path.relative_to(root).as_posix())
 
+    def _folder_with(self, named: str) -> Path:
+        """The first folder that has a file of this name; the first of all where none has it."""
+        for folder in self._folders:
+            with suppress(OSError, ValueError):
+                if (folder / named).exists():
+                    return folder
+        return self._folders[0]
 
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # a name that no file can have, which reading it says
-        return False
 
+def _folders(document: Document, dataset: Dataset) -> tuple[Path, ...]:
+    """The folders that a relative path may start from, the likeliest first.
 
-def _data_folder(document: Document, dataset: Dataset, task_folder: Path) -> Path | None:
-    """The folder of a task's only data file, where images may be read beside it."""
+    A task file reads images in its own folder, and beside its data file where that lies within. A data file that a person named has
+    its images beside it, or under the working folder where it lies there itself.
+    """
+    task_folder = document.folder(("dataset", "path"))
     paths = dataset.path or ()
     if len(paths) != 1:
-        return None
-    folder = (task_folder / paths[0]).parent
-    is_of_a_person = document.place(("dataset", "path")) is None
-    return folder if is_of_a_person or is_within(folder, task_folder) else None
+        return (task_folder,)
+    data_folder = (task_folder / paths[0]).parent
+    within = is_within(data_folder, task_folder)
+    if document.place(("dataset", "path")) is not None:
+        return (task_folder, data_folder) if within else (task_folder,)
+    return (data_folder, task_folder) if within else (data_folder,)
 
 
 def marks_of(images: Sequence[Image]) -> tuple[str, ...]:

@@ -75,6 +75,8 @@ export interface RunInfo {
   outputTokens: number;
   /** Facts to show as they are: machine, versions, settings, how it ended. */
   facts: [name: string, value: string][];
+  /** Whether this page can have pictures of the run's images. */
+  hasImages: boolean;
   /** Why an image of this run is not shown, where it is not. */
   imagesMissing: string;
   /** What `evalwright judge sample` drew of this run, and keeps beside it. */

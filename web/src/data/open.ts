@@ -72,6 +72,7 @@ export async function openData(): Promise<Data> {
       if (!DIGEST.test(digest)) return null;
       try {
         const bytes = await source.part(`image/${run}/${digest}`);
+        if (!bytes.length) return null;
         return new Blob([bytes as BlobPart], { type: bytes[0] === PNG_FIRST_BYTE ? "image/png" : "image/jpeg" });
       } catch (error) {
         if (error instanceof Missing) return null;

@@ -11,29 +11,39 @@ import { Fold } from "./fold";
 /** Where the pictures of the images below come from: the run of the page. */
 export const PicturesOf = createContext<{ data: Data; run: RunInfo } | null>(null);
 
+/** Of a digest that stands for a name. */
+const SHOWN_DIGITS = 16;
+/** Characters of a name that a screen reader is told. */
+const LONGEST_ALT = 200;
+
+/** One image of a message. Its key names the image, so that no picture is ever shown under another's name. */
 function Picture({ part, role }: { part: ImagePart; role: string }) {
   const from = useContext(PicturesOf);
-  const { value, error } = useRead(async () => (from ? ((await from.data.picture(from.run.key, part.image)) ?? false) : false), [from?.data, from?.run.key, part.image]);
+  const { value: picture, error } = useRead(async () => (from?.run.hasImages && (await from.data.picture(from.run.key, part.image))) || false, [from?.data, from?.run.key]);
   const [address, setAddress] = useState("");
   const [broken, setBroken] = useState(false);
   useEffect(() => {
-    if (!value) return;
-    const made = URL.createObjectURL(value);
-    setAddress(made);
-    return () => URL.revokeObjectURL(made);
-  }, [value]);
-  const name = part.source ?? part.image;
+    if (!picture) return;
+    const url = URL.createObjectURL(picture);
+    setAddress(url);
+    return () => URL.revokeObjectURL(url);
+  }, [picture]);
+  const name = part.source ?? `${part.image.slice(0, SHOWN_DIGITS)}…`;
   if (address && !broken) {
     return (
       <figure class="picture">
-        <img src={address} alt={`Image of the ${role || "prompt"} message: ${name}`} onError={() => setBroken(true)} />
+        <img src={address} alt={`Image of the ${role || "prompt"} message: ${name.slice(0, LONGEST_ALT)}`} onError={() => setBroken(true)} />
         <figcaption class="quiet"><Line value={name} /></figcaption>
       </figure>
     );
   }
-  if (value === null && !error) return <p class="note quiet">Reading the image <Line value={name} />…</p>;
-  const why = error ?? (broken ? "The browser cannot show it." : (from?.run.imagesMissing ?? ""));
-  return <p class="note quiet">Image <Line value={name} /> (<Line value={part.mediaType} />), not shown{why ? ": " : "."}{why}</p>;
+  if ((picture === null && !error) || (picture && !broken)) return <p class="note quiet">Reading the image <Line value={name} />…</p>;
+  const why = error ?? (broken ? "the browser cannot show it" : (from?.run.imagesMissing ?? ""));
+  return (
+    <p class="note quiet">
+      Image <Line value={name} /> (<Line value={part.mediaType} />), not shown{why && ": "}<Line value={why.replace(/\.$/, "")} />.
+    </p>
+  );
 }
 
 export function Part({ title, note, children }: { title: string; note?: ComponentChildren; children: ComponentChildren }) {
@@ -53,11 +63,11 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
       {shown.map((message) => (
         <li>
           <h3 class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}>{message.role ? <Line value={message.role} /> : "prompt"}</h3>
-          {message.parts.map((part) =>
+          {message.parts.map((part, place) =>
             typeof part === "string" ? (
               <Text value={part} marks={hits(part, words)} label={`the ${message.role} message`} />
             ) : (
-              <Picture part={part} role={message.role} />
+              <Picture key={`${place} ${part.image}`} part={part} role={message.role} />
             ),
           )}
         </li>

@@ -24,6 +24,7 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
+from evalwright.runs.images import KeptImages, images_sentence
 from evalwright.runs.pairing import pair_items
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
@@ -64,6 +65,7 @@ def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
 
 def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
     usage = run.data["usage"].get("answers") or run.data["usage"].get("usage") or {}
+    images = KeptImages(run)
     return {
         "key": key,
         "name": run.name,
@@ -81,20 +83,9 @@ def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         "outputTokens": int(usage.get("output_tokens", 0)),
         "facts": _facts(run),
         "labelSets": label_sets_of(run),
-        "imagesMissing": images_missing(run),
+        "hasImages": bool(images.entries),
+        "imagesMissing": images.why_missing,
     }
-
-
-def images_missing(run: Run) -> str:
-    """Why a page does not show an image of a run, where it does not."""
-    recorded = run.data.get("images")
-    if not isinstance(recorded, Mapping):
-        return "it was not kept by the version that made this run."
-    left_out = recorded.get("left_out")
-    if not isinstance(left_out, Mapping) or not left_out:
-        return "its file is missing or was changed."
-    reasons = "; ".join(f"{reason} ({count})" for reason, count in left_out.items())
-    return f"of this run's images some were not kept, because {reasons}."
 
 
 def task_info(task: TaskResult, description: str) -> dict[str, Any]:
@@ -156,6 +147,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         *hardware_facts(data),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),
+        ("Images", images_sentence(run)),
         ("Folder", run.name),
         ("SHA-256 of the samples", str(data["samples"].get("sha256", ""))),
     ]  # fmt: skip

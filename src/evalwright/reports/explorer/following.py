@@ -58,7 +58,7 @@ class Followed:
         self._known: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
-        self._pictures: tuple[Run, KeptImages | None] | None = None
+        self._images: tuple[Run, KeptImages] | None = None
         self._begin(None)
 
     def _begin(self, file: IO[bytes] | None) -> None:
@@ -247,22 +247,18 @@ class Followed:
             "inputTokens": int(totals.get("input_tokens", 0)),
             "outputTokens": int(totals.get("tokens", 0)),
             "facts": facts,
-            "imagesMissing": "images are shown once the run has ended.",
+            "hasImages": False,
+            "imagesMissing": "images are shown once the run has ended",
         }
 
     def picture(self, digest: str) -> bytes | None:
-        """The picture of an image of a run that has ended, as it lies in its folder."""
+        """The picture of an image of a run that has ended, as it lies in its folder; empty where none is kept, None before the end."""
         run = self.run
         if run is None:
             return None
-        if self._pictures is None or self._pictures[0] is not run:
-            try:
-                self._pictures = run, KeptImages(run)
-            except RunError as error:
-                self._pictures = run, None
-                self.warnings.append(str(error))
-        kept = self._pictures[1]
-        return None if kept is None else kept.read(digest)
+        if self._images is None or self._images[0] is not run:
+            self._images = run, KeptImages(run)
+        return self._images[1].read(digest) or b""
 
     def part(self, name: str, number: int | None, generation: int | None) -> bytes | None:
         """A part of the samples; None where there is none, or where it is of another generation."""

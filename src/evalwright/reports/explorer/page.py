@@ -44,7 +44,7 @@ WARNING = "Warning"
 PAGE = "index.html"
 _DATA = "evalwright-"
 _OURS = b'<meta name="generator" content="evalwright">'
-WITHOUT_IMAGES = "this page was written without images; view --html and export site take --images."
+WITHOUT_IMAGES = "this page was written without images (view --html and export site take --images)"
 _ORDER = {
     "catalog": 0,
     "index": 1,
@@ -128,8 +128,8 @@ def pack(
             infos.append({**info, "facts": facts, "records": samples.size, "expected": samples.size})
             if with_images:
                 _put_images(str(number), run, put)
-            elif run.data.get("images"):
-                infos[-1]["imagesMissing"] = WITHOUT_IMAGES
+            elif info["hasImages"]:
+                infos[-1] |= {"hasImages": False, "imagesMissing": WITHOUT_IMAGES}
             with contextlib.suppress(
                 *([RunError] if warnings else [])
             ):  # the warnings say why there are none
