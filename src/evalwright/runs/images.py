@@ -13,7 +13,6 @@ file's name is the SHA-256 of what is in it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import json
@@ -116,6 +115,10 @@ class ImageKeeper:
     async def has_room(self) -> None:
         """Wait until few images wait to be drawn, while everything else in the process goes on. Raises OSError."""
         self._take_done()
+        if not self._is_full():
+            return
+        import asyncio  # whoever only reads finished runs has no event loop
+
         while self._is_full():
             # Who waits may be cancelled, and the image is drawn all the same; what went wrong is said where it is taken.
             with contextlib.suppress(Exception):
