@@ -1,4 +1,4 @@
-"""The images of a run's prompts, as they are shown later: in `images/` beside the record, made anew from their pixels.
+"""The images of a run's prompts, as they are shown later: in `images/` beside the record, drawn again from their pixels.
 
 A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these bytes but a picture of them
 (`runs.pictures`), so a photograph's place and camera are not handed on with a run. The index says which file shows which image; a
@@ -13,7 +13,6 @@ file's name is the SHA-256 of what is in it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import json
@@ -116,6 +115,10 @@ class ImageKeeper:
     async def has_room(self) -> None:
         """Wait until few images wait to be drawn, while everything else in the process goes on. Raises OSError."""
         self._take_done()
+        if not self._is_full():
+            return
+        import asyncio  # reading finished runs does not need it
+
         while self._is_full():
             # Who waits may be cancelled, and the image is drawn all the same; what went wrong is said where it is taken.
             with contextlib.suppress(Exception):
