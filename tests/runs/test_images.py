@@ -303,6 +303,7 @@ def test_bytes_that_are_not_those_of_the_name_are_not_shown(tmp_path: Path) -> N
         image_bytes("PNG", size=(3000, 10)),
         image_bytes("PNG") + b"<script>alert(1)</script>",
     ],
+    ids=["svg", "page", "gif", "large", "behind"],
 )
 def test_what_this_program_would_not_have_written_is_not_shown(tmp_path: Path, content: bytes) -> None:
     """Whoever makes the folder can make the digests fit; the file must be a picture all the same."""

@@ -52,6 +52,7 @@ RED = (255, 0, 0, 255)
         image_bytes("JPEG", progressive=True),
         image_bytes("JPEG", mode="CMYK"),
     ],
+    ids=["png", "see-through", "palette", "gif", "webp-lossless", "webp", "jpeg", "progressive", "cmyk"],
 )
 def test_every_format_that_models_take_becomes_a_png_or_a_jpeg(file: bytes) -> None:
     picture = picture_of(file)
@@ -71,6 +72,7 @@ def test_every_format_that_models_take_becomes_a_png_or_a_jpeg(file: bytes) -> N
         image_bytes("PNG", exif=camera_data(), dpi=(300, 300)),
         image_bytes("GIF", comment=SECRET),
     ],
+    ids=["exif", "profile", "xmp", "png", "gif"],
 )
 def test_what_a_camera_or_a_person_wrote_into_it_is_gone(file: bytes) -> None:
     assert SECRET in file or b"pHYs" in file

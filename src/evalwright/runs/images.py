@@ -1,4 +1,4 @@
-"""The images of a run's prompts, as they are shown later: in `images/` beside the record, made anew from their pixels.
+"""The images of a run's prompts, as they are shown later: in `images/` beside the record, drawn again from their pixels.
 
 A record names an image by the SHA-256 of the bytes that were sent. What is kept is not these bytes but a picture of them
 (`runs.pictures`), so a photograph's place and camera are not handed on with a run. The index says which file shows which image; a
@@ -117,7 +117,7 @@ class ImageKeeper:
         self._take_done()
         if not self._is_full():
             return
-        import asyncio  # whoever only reads finished runs has no event loop
+        import asyncio  # reading finished runs does not need it
 
         while self._is_full():
             # Who waits may be cancelled, and the image is drawn all the same; what went wrong is said where it is taken.

@@ -1,4 +1,4 @@
-"""The picture of an image: its pixels alone, written anew, and the check that a file is one.
+"""The picture of an image: its pixels alone, encoded again, and the check that a file is one.
 
 A picture is a PNG or a baseline JPEG that has its pixels and nothing else: no place, no camera, no text, no colour profile, no second
 frame, no byte behind its end. `draw` makes one; `is_picture` is what a file has to pass before it is shown, whoever wrote it.
