@@ -26,7 +26,13 @@ from evalwright.compat.hret.settings import Given, Unknown, check_parameters
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
 from evalwright.compat.hret.utils.util import _load_function
 from evalwright.core.asking import Ask, options_of
-from evalwright.core.errors import AbilityError, ConfigurationError, Failure, RequestFailed
+from evalwright.core.errors import (
+    NO_TOKEN_LOG_PROBS,
+    AbilityError,
+    ConfigurationError,
+    Failure,
+    RequestFailed,
+)
 from evalwright.core.outcomes import ANSWERED, outcome_of
 from evalwright.core.requests import Ability, Generate, Request, Reward
 from evalwright.core.responses import Response
@@ -373,16 +379,27 @@ class LogProbabilityProbe:
     async def _checked(self, ask: Ask, request: Request) -> Response:
         if self._refusal is not None:
             raise self._refusal
-        response = await ask(TARGET, request)
+        try:
+            response = await ask(TARGET, request)
+        except RequestFailed as error:
+            if NO_TOKEN_LOG_PROBS in error.failure.message:
+                self._refuse_unless_confirmed()
+            raise
         if response.tokens:
             self._has_log_probabilities = True
-        elif response.text.strip() and not self._has_log_probabilities:
-            self._refusal = AbilityError(
-                f"'best_of_n' chooses by log-probabilities, and the first reply of '{self.model_name}' has none, so nothing "
-                f"more was sent. Give a reward_model, a server that sends log-probabilities, or take scaling_method='self_consistency'."
-            )
-            raise self._refusal
+        elif response.text.strip():
+            self._refuse_unless_confirmed()
         return response
+
+    def _refuse_unless_confirmed(self) -> None:
+        """Raise AbilityError, now and for every later request, unless another reply had log-probabilities: then this reply alone fails."""
+        if self._has_log_probabilities:
+            return
+        self._refusal = AbilityError(
+            f"'best_of_n' chooses by log-probabilities, and the first reply of '{self.model_name}' has none, so nothing "
+            "more was sent. Name a reward_model, use a server that sends log-probabilities, or take scaling_method='self_consistency'."
+        )
+        raise self._refusal
 
 
 class _ProbedAsk(Ask):
