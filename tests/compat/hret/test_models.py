@@ -78,7 +78,7 @@ def with_log_probabilities(reply: dict[str, Any], body: Mapping[str, Any]) -> di
 
 def test_best_of_n_stops_at_the_first_reply_without_log_probabilities() -> None:
     with serving(answer=lambda prompt: "1") as server:
-        call = {"scaling_method": "best_of_n", "scaling_params": {"n": 5}}
+        call: dict[str, Any] = {"scaling_method": "best_of_n", "scaling_params": {"n": 5}}
         params = {"model_name": "m", "api_base": server.url, "temperature": 0.7}
         refused = run(model_params=params, **call).metrics
         assert sum(server.received.values()) == 1
@@ -105,7 +105,7 @@ def test_log_likelihood_that_could_judge_no_row_is_refused_before_anything_is_se
             (None, "no row of 'rows' has `options`"),
         ):
             params = {"model_name": "m", "api_base": server.url}
-            data = {"dataset_params": {"rows": rows}} if rows else {}
+            data: dict[str, Any] = {"dataset_params": {"rows": rows}} if rows else {}
             metrics = run(model_params=params, evaluation_method="log_likelihood", **data).metrics
             assert list(metrics) == ["pipeline_error"] and said in metrics["pipeline_error"]
         assert not server.received
