@@ -35,6 +35,18 @@ def test_replies_against_a_reader() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reply", "share"),
+    [
+        ("Hello world", 0), ("No answer", 0), ("King Sejong the Great", 0), ("Paris and London", 0), ("Answer: Seoul", 0), ("It is", 0),
+        ("KAIST", 1), ("DNA", 1), ("DNA, RNA", 1), ("Paris", 1), ("Paris, London", 1), ("Steve Jobs", 1), ("(B) Paris", 1),
+        ("Vitamin C", 1), ("42 km", 1), ("Yes", 1), ("정답: Seoul", 1), ("`Hello world`", 1),
+    ],
+)  # fmt: skip
+def test_words_in_latin_letters_alone_are_no_korean_reply_but_names_may_be(reply: str, share: float) -> None:
+    assert spoken(reply, "ko").share == share
+
+
+@pytest.mark.parametrize(
     ("reply", "penalty", "value", "share"),
     [
         ("서울", {}, 1.0, 1.0),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import evalwright.tasks
-from evalwright.core.errors import TaskError, UnknownName, UsageError
+from evalwright.core.errors import OutOfReach, TaskError, UnknownName, UsageError
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition, merged
 from evalwright.tasks.loading import find_definitions, load_task, load_tasks
@@ -167,6 +167,43 @@ def test_a_value_below_a_template_changes_alone(write: Write, chat: bool) -> Non
         TaskError, match=r"'answer.max_tokens' \(-T\): .* cannot be used with the mode letter"
     ):
         load_task(f"{file}:t", overrides={"answer.max_tokens": 20})
+
+
+def test_a_setting_of_the_wrong_form_names_the_twin_that_takes_it(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    rows = own_folder / "rows.jsonl"
+    rows.write_text(
+        '{"question": "q", "A": "a", "B": "b", "C": "c", "D": "d", "answer": 1}\n', encoding="utf-8"
+    )
+    given = {"dataset.path": str(rows)}
+    with pytest.raises(TaskError, match=r"mode letter\. Use 'kmmlu-generate', where the model writes"):
+        load_task("kmmlu", overrides={**given, "answer.max_tokens": 20})
+    with pytest.raises(TaskError, match=r"mode letter\. Use 'kmmlu', which scores the options"):
+        load_task("kmmlu-generate", overrides={**given, "answer.mode": "letter"})
+
+
+@pytest.mark.parametrize(
+    ("task", "overrides", "advice"),
+    [
+        ("kmmlu-generate", {}, "with the same columns: -T dataset.path=FILE."),
+        ("mmlu", {}, "-T dataset.path=FILE -T prompt.few_shot.dataset.path=FILE."),
+        (
+            "mmlu",
+            {"dataset.path": "rows.jsonl"},
+            "with the same columns: -T prompt.few_shot.dataset.path=FILE.",
+        ),
+    ],
+)
+def test_data_that_are_out_of_reach_may_be_given_as_a_file(
+    task: str, overrides: dict[str, Any], advice: str, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (own_folder / "rows.jsonl").write_text('{"input": "q"}\n', encoding="utf-8")
+    with pytest.raises(OutOfReach) as raised:
+        load_task(task, overrides=overrides)
+    assert str(raised.value).endswith(advice)
 
 
 def test_a_scorer_that_is_a_template_has_its_name(write: Write) -> None:

@@ -238,6 +238,10 @@ class Rejected(RequestError):
     taken = False
 
 
+NO_TOKEN_LOG_PROBS = "sent no log-probabilities of the answer's tokens"
+"""How the message of a reply says so that has none although they were asked for; strategies that cannot go on without look for it."""
+
+
 class PromptTooLong(Rejected):
     """The prompt does not fit the model's context."""
 

@@ -13,12 +13,15 @@ from evalwright.scorers.registry import bind as bind_scorer
 from evalwright.strategies.generate import Sampling
 from evalwright.strategies.registry import MODES, Setup, bind, options_of
 from evalwright.tasks import schema
+from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.prompts import Form, Renderer
 from evalwright.tasks.samples import RowError
 from evalwright.tasks.yaml_files import Document, plain
 
 PromptFormat = Literal["auto", "chat", "text"]
 
+GENERATING = "-generate"
+"""What the bundled tasks that have answers in both forms have at the end of their names where the model writes them."""
 TOKENS_IN_TEXT = 256
 """`max_tokens` where a text prompt's task says none: nothing else may end a base model's answer."""
 
@@ -103,6 +106,16 @@ def recorded_drawing(drawing: schema.Drawing) -> dict[str, Any]:
     return {**found, "temperature": drawing.temperature}
 
 
+def twin_hint(task: str) -> str:
+    """Which task asks the same questions for answers of the form that this one does not take, as a sentence; "" where there is none."""
+    names = TaskIndex().names()
+    if task.endswith(GENERATING) and task.removesuffix(GENERATING) in names:
+        return f" Use '{task.removesuffix(GENERATING)}', which scores the options by their likelihood."
+    if f"{task}{GENERATING}" in names:
+        return f" Use '{task}{GENERATING}', where the model writes its answers."
+    return ""
+
+
 def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawing) -> None:
     """Raise TaskError at settings that contradict the mode."""
     answer, prompt, mode = file.answer, file.prompt, file.answer.mode
@@ -114,9 +127,8 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
     if mode != "generate":
         for name in sorted(answer.model_fields_set - {"mode", "column"}):
             if getattr(answer, name) != schema.Answer.model_fields[name].default:
-                raise document.error(
-                    ("answer", name), f"`answer.{name}` cannot be used with the mode {mode}."
-                )
+                refusal = f"`answer.{name}` cannot be used with the mode {mode}."
+                raise document.error(("answer", name), f"{refusal}{twin_hint(file.task)}")
     elif drawing.num_beams != 1 and drawing.temperature != 0:
         raise document.error(
             ("answer", "num_beams"),

@@ -82,10 +82,11 @@ def compile_task(
             raise lost
         samples, pool = _Data(file, document, definition.variables, renderer, scorers, strategy).load()
     except OutOfReach as error:
+        message = f"{error}{copies_hint(file)}"
         if not may_fail_alone or isinstance(strategy, Given):
-            raise
-        samples = AllRows(str(error))
-        strategy = Unreachable(strategy, str(error))
+            raise OutOfReach(message) from error
+        samples = AllRows(message)
+        strategy = Unreachable(strategy, message)
     return Task(
         name=file.task,
         samples=samples,
@@ -106,6 +107,15 @@ def compile_task(
         definition=_resolved(definition, file, form, drawing, samples, pool, scorers, metrics),
         source=str(document.files[0]) if document.files else "",
     )
+
+
+def copies_hint(file: schema.TaskFile) -> str:
+    """How a person names copies of their own in place of data of the hub, as a sentence; "" for a task that has none of the hub."""
+    settings = ["-T dataset.path=FILE"] if file.dataset.hub is not None else []
+    shots = file.prompt.few_shot
+    if shots is not None and shots.count and shots.dataset is not None and shots.dataset.hub is not None:
+        settings.append("-T prompt.few_shot.dataset.path=FILE")
+    return f" Or name your own copy, with the same columns: {' '.join(settings)}." if settings else ""
 
 
 def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:

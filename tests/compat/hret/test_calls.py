@@ -308,6 +308,37 @@ def test_defect_23_the_function_that_is_given_is_evaluated(tmp_path: Path) -> No
         hret.configure(output_dir="./hret_results")
 
 
+def test_runs_of_one_name_are_each_compared() -> None:
+    """By the second and by the name alone, the later of two runs took the place of the earlier."""
+    tracker = hret.MetricsTracker()
+    for name, accuracy in (("nightly", 0.25), ("nightly (2)", 0.5), ("nightly", 1.0), ("_stats", 0.75)):
+        tracker.start_run(name)
+        tracker.log_metrics({"accuracy": accuracy})
+        tracker.end_run()
+    for _ in range(2):  # within one second
+        tracker.start_run()
+        tracker.log_metrics({"f1": 0.5})
+        tracker.end_run()
+    compared = tracker.compare_runs("accuracy")
+    stats = {"best": 1.0, "worst": 0.25, "average": 0.625}
+    runs = {"nightly": 0.25, "nightly (2)": 0.5, "nightly (3)": 1.0, "_stats (2)": 0.75}
+    assert compared == {**runs, "_stats": stats}
+    assert len(tracker.compare_runs("f1")) == 3
+
+
+def test_models_that_are_compared_each_have_their_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run's `accuracy` was that of the last function."""
+    history: list[dict[str, Any]] = []
+    monkeypatch.setattr(hret._global_tracker, "metrics_history", history)
+    monkeypatch.setattr(hret._global_config, "auto_save_results", False)
+    functions = {"right": lambda prompt: str(int(prompt.split()[0]) + 1), "wrong": lambda prompt: "모름"}
+    hret.compare_models(functions, dataset="rows", language_penalize=False, run_name="both")
+    assert history[0]["metrics"] == {"right.accuracy": 1.0, "wrong.accuracy": 0.0}
+    compared = hret.compare_metric("accuracy")
+    assert compared["both: right"] == 1.0 and compared["both: wrong"] == 0.0
+    assert compared["_stats"]["average"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -259,6 +259,12 @@ def test_defect_11_the_penalty_is_of_the_raw_answer() -> None:
     assert found["language_penalizer"].value == 0
 
 
+def test_an_empty_reply_counts_in_the_mean_of_the_penalty_as_hrets_does() -> None:
+    """HRET's langdetect raises on it, which its formula takes for 0; it left the mean here, so that saying nothing cost nothing."""
+    found, row = scored("string_match", CHOICE, "  ", language="ko")
+    assert found["language_penalizer"].value == 0 and row["language_penalizer"] == 0
+
+
 def test_the_penalty_combined_with_the_score() -> None:
     mixed = "정답은 (B)입니다. That is what the map of the country shows."
     found, _ = scored("string_match", CHOICE, mixed, params={"language_penalty": {"combine": "multiply"}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,56 @@ def test_several_draws_at_temperature_0_say_so_and_log_probabilities_are_asked_f
     assert "the temperature is 0.7, in place of 0" in str(result.info["notes"])
     bodies = [entry["body"] for entry in server.log or () if "body" in entry]
     assert all(body["temperature"] == 0.7 and body["logprobs"] is True for body in bodies) and bodies
+
+
+def with_log_probabilities(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """A server's reply of one token, with its log-probability."""
+    choices = []
+    for choice in reply["choices"]:
+        token = {"token": choice["message"]["content"], "logprob": -0.5, "bytes": None, "top_logprobs": []}
+        choices.append({**choice, "logprobs": {"content": [token]}})
+    return {**reply, "choices": choices}
+
+
+def test_best_of_n_stops_at_the_first_reply_without_log_probabilities() -> None:
+    with serving(answer=lambda prompt: "1") as server:
+        call: dict[str, Any] = {"scaling_method": "best_of_n", "scaling_params": {"n": 5}}
+        params = {"model_name": "m", "api_base": server.url, "temperature": 0.7}
+        refused = run(model_params=params, **call).metrics
+        assert sum(server.received.values()) == 1
+        as_hret = run("published", model_params=params, **call)
+    assert list(refused) == ["pipeline_error"] and "has none, so nothing more was sent" in str(refused)
+    assert "accuracy" in as_hret.metrics
+    (note,) = as_hret.info["notes"]
+    assert "took the first draw" in note and "have no log-probabilities" in note
+
+
+def test_best_of_n_goes_on_where_there_are_log_probabilities() -> None:
+    answer = lambda prompt: str(int(prompt.split()[0]) + 1)  # noqa: E731
+    with serving(answer=answer, edit=with_log_probabilities) as server:
+        params = {"model_name": "m", "api_base": server.url, "temperature": 0.7}
+        result = run(model_params=params, scaling_method="best_of_n", scaling_params={"n": 2})
+        assert sum(server.received.values()) == 12
+    assert result.metrics == {"accuracy": 1.0} and "notes" not in result.info
+
+
+def test_log_likelihood_that_could_judge_no_row_is_refused_before_anything_is_sent() -> None:
+    with serving(answer=lambda prompt: "four") as server:
+        for rows, said in (
+            (OPTION_ROWS, "gives no log-probabilities"),
+            (None, "no row of 'rows' has `options`"),
+        ):
+            params = {"model_name": "m", "api_base": server.url}
+            data: dict[str, Any] = {"dataset_params": {"rows": rows}} if rows else {}
+            metrics = run(model_params=params, evaluation_method="log_likelihood", **data).metrics
+            assert list(metrics) == ["pipeline_error"] and said in metrics["pipeline_error"]
+        assert not server.received
+        recorded = [
+            {**row, "logits": {"option_log_probs": [-2.0, -1.0, -3.0][: len(row["options"])]}}
+            for row in OPTION_ROWS
+        ]
+        data = {"dataset_params": {"rows": recorded}}
+        assert run(model_params=params, evaluation_method="log_likelihood", **data).metrics["accuracy"] == 0.5
 
 
 def test_a_conversation_of_a_row_is_sent_turn_by_turn() -> None:
@@ -255,6 +306,12 @@ def test_options_are_scored_by_likelihood_with_a_scaling_method(
         dataset_params={"rows": OPTION_ROWS},
     )
     assert "n_missing" not in result.metrics and "pipeline_error" not in result.metrics
+    (note,) = result.info["notes"]
+    assert f"'{method}' has no part in 'log_likelihood'" in note and "temperature" not in note
+    alone = transformer.run(
+        "corrected", evaluation_method="log_likelihood", dataset_params={"rows": OPTION_ROWS}
+    )
+    assert [row["logits"] for row in result.samples] == [row["logits"] for row in alone.samples]
     assert all(
         len(sample["logits"]["option_log_probs"]) == len(sample["options"]) for sample in result.samples
     )

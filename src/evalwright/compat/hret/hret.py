@@ -89,6 +89,12 @@ def load_config(config_path: str) -> None:
     _global_config.load_from_file(config_path)
 
 
+FUNCTIONS = "functions"
+"""The key of a run's metadata that names the functions it compared, whose metrics are each under the function's name."""
+_STATS = "_stats"
+"""The key of `compare_runs` that is no run."""
+
+
 class MetricsTracker:
     """Metrics of several runs, one after another."""
 
@@ -120,17 +126,43 @@ class MetricsTracker:
         return list(self.metrics_history)
 
     def compare_runs(self, metric_name: str) -> dict[str, Any]:
-        """The metric by run, and of those that are numbers the best (highest), worst and average under `_stats`."""
-        found = {
-            run["metadata"]["run_name"]: run["metrics"][metric_name]
-            for run in self.metrics_history
-            if metric_name in run["metrics"]
-        }
+        """The metric by run, and of those that are numbers the best (highest), worst and average under `_stats`.
+
+        A name that several runs have is followed by a number from the second on: "nightly", "nightly (2)". A run of several functions
+        has an entry for each: "nightly: gpt", "nightly: llama".
+        """
+        entries: list[tuple[str, Any]] = []
+        for run in self.metrics_history:
+            run_name, metrics = str(run["metadata"]["run_name"]), run["metrics"]
+            if metric_name in metrics:
+                entries.append((run_name, metrics[metric_name]))
+            for function_name in run["metadata"].get(FUNCTIONS, ()):
+                label = f"{function_name}.{metric_name}"
+                if label in metrics:
+                    entries.append((f"{run_name}: {function_name}", metrics[label]))
+        names = _distinct([name for name, _ in entries])
+        found = dict(zip(names, (metric for _, metric in entries), strict=True))
         values = [one for one in found.values() if isinstance(one, int | float) and not isinstance(one, bool)]
         stats: dict[str, Any] = dict.fromkeys(("best", "worst", "average"))
         if values:
             stats = {"best": max(values), "worst": min(values), "average": sum(values) / len(values)}
-        return {**found, "_stats": stats} if found else {}
+        return {**found, _STATS: stats} if found else {}
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, each further one of those that are equal with its number behind it. The name of the summary is taken."""
+    taken = {_STATS, *names}
+    seen = {_STATS}
+    distinct = []
+    for name in names:
+        candidate = name
+        number = 1
+        while candidate in seen or (number > 1 and candidate in taken):
+            number += 1
+            candidate = f"{name} ({number})"
+        seen.add(candidate)
+        distinct.append(candidate)
+    return distinct
 
 
 _global_tracker = MetricsTracker()
@@ -211,18 +243,27 @@ class EvaluationContext:
 
     def evaluate(self, model_function: Function) -> EvaluationResult:
         """The function's own replies, evaluated."""
+        result = self._evaluated(model_function)
+        self.metrics_tracker.log_metrics(result.metrics)
+        return result
+
+    def _evaluated(self, model_function: Function) -> EvaluationResult:
         model = _Function(getattr(model_function, _UNDECORATED, model_function))
         config = self.config.settings() | {"model_backend_name": model.model.name, "model_backend_params": {}}
         result = PipelineRunner(**config, scoring=self.scoring, instance=model, track=self.track).run()
         self.results.append(result)
-        self.metrics_tracker.log_metrics(result.metrics)
         return result
 
     def benchmark(self, model_functions: Mapping[str, Function]) -> dict[str, EvaluationResult]:
-        """Each function evaluated, by its name; the metrics of the run are each under its name too."""
+        """Each function evaluated, by its name.
+
+        Metrics of the run are under the function's name ("gpt.accuracy"): under the metric's alone they would be those of the last.
+        """
         results = {}
+        compared = self.metrics_tracker.run_metadata.setdefault(FUNCTIONS, [])
         for name, function in model_functions.items():
-            results[name] = self.evaluate(function)
+            results[name] = self._evaluated(function)
+            compared.append(name)
             named = {f"{name}.{metric}": value for metric, value in results[name].metrics.items()}
             self.metrics_tracker.log_metrics(named)
         return results

@@ -33,12 +33,13 @@ from evalwright.compat.hret.scaling_methods.base import BuiltInMethod
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.settings import Given, Rows
 from evalwright.core.asking import Ask
-from evalwright.core.errors import EmptyReply, Failure, RequestFailed
+from evalwright.core.errors import AbilityError, ConfigurationError, EmptyReply, Failure, RequestFailed
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
+from evalwright.models.functions import FunctionModel
 from evalwright.strategies.generate import TARGET
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def task_of(call: PipelineRunner) -> Task:
     """The call as a task. Raises ValueError for what cannot be run."""
     call.shots = load_rows(call, call.dataset, call.published)
     samples = RowSamples(call.shots)
+    check_likelihoods(call, samples)
     scorers: Sequence[Scorer] = ()
     metrics: Sequence[MetricSpec] = ()
     if isinstance(call.evaluator, BuiltIn) and not call.evaluator.is_derived:
@@ -107,6 +109,37 @@ def task_of(call: PipelineRunner) -> Task:
         order="file",
         score_as_empty=NO_ANSWER if call.published else (),
     )
+
+
+def check_likelihoods(call: PipelineRunner, samples: Sequence[Sample]) -> None:
+    """Refuse corrected `log_likelihood` where no row could have a verdict, before anything is sent.
+
+    A row may bring its options' log-probabilities, and so may a plug-in, a scaling method of a user, or a function. Raises AbilityError
+    for a model that gives none, ConfigurationError for rows without options.
+    """
+    is_built_in = isinstance(call.evaluator, BuiltIn) and not call.evaluator.is_derived
+    if call.published or call.method != "log_likelihood" or not is_built_in or not samples:
+        return
+    if not any(sample.row.get("options") for sample in samples):
+        raise ConfigurationError(
+            f"'log_likelihood' compares the options of a row, and no row of '{call.dataset_name}' has `options`. "
+            "Use the method 'string_match'."
+        )
+    target = call.roles.get(TARGET)
+    is_plugin_scaler = call.scaler is not None and not isinstance(call.scaler, BuiltInMethod)
+    if not isinstance(target, Native) or target.by_options or is_plugin_scaler:
+        return
+    if isinstance(target.model, FunctionModel) or any(map(_has_option_log_probs, samples)):
+        return
+    raise AbilityError(
+        f"'{call.model_backend_name}' gives no log-probabilities of a row's options, so 'log_likelihood' could judge no row, and nothing "
+        "was sent. Use model='huggingface', or the method 'string_match'."
+    )
+
+
+def _has_option_log_probs(sample: Sample) -> bool:
+    logits = sample.row.get("logits")
+    return isinstance(logits, Mapping) and bool(logits.get("option_log_probs"))
 
 
 class RowSamples(list[Sample]):
@@ -153,11 +186,18 @@ class RowStrategy:
         else:
             params, roles = call.scaling_params or {}, tuple(call.roles)
             self.inner = strategy_of(method, params, published=call.published, native=native, roles=roles)
+            if method and native is not None and native.by_options and not call.published:
+                # Checked all the same; one choice by likelihood has no draws, and no prompt of the method's.
+                self.inner = strategy_of(None, {}, published=False, native=native, roles=roles)
+                call.notes.append(
+                    f"'{method}' has no part in '{call.method}': each option's likelihood is taken once, and nothing is drawn."
+                )
             drawn = getattr(self.inner, "sampling", AS_IT_LIKES).temperature
             greedy = native is not None and native.sampling.temperature == 0
             if greedy and drawn and method in ("self_consistency", "best_of_n"):
                 note = f"'{method}' draws several answers: the temperature is {drawn}, in place of 0."
                 call.notes.append(note)
+        self._chosen_blindly = call.published and method == "best_of_n" and REWARD not in call.roles
         self.needs = self.inner.needs
         needed: Mapping[str, frozenset[Ability]] = getattr(self.inner, "roles", {})
         self.roles = {role: able for role, able in needed.items() if role in call.roles}
@@ -178,6 +218,7 @@ class RowStrategy:
             if error.failure.kind == EmptyReply.kind:  # an answer to HRET
                 failed = {"finish_reason": "stop"}
             answer = Answer(prompt=input_of(row), strategy={ROW: failed})
+        self._note_blind_choice(answer)
         added: dict[str, Any] = dict(answer.strategy.get(ROW, {}))
         if not method:
             added = {**plain(door.found), **added}
@@ -196,6 +237,20 @@ class RowStrategy:
             added.pop("logits", None)  # HRET asks its back end for none beside a judge or a reward model
         changed = added or ROW in answer.strategy
         return replace(answer, strategy={**answer.strategy, ROW: added}) if changed else answer
+
+    def _note_blind_choice(self, answer: Answer) -> None:
+        """Say once in the notes that published best_of_n had nothing to choose by, and so took the first draw, as HRET does."""
+        if not self._chosen_blindly or not answer.responses:
+            return
+        known = any(one.tokens or one.log_likelihood is not None for one in answer.responses)
+        if known and JUDGE not in self.call.roles:
+            return
+        self._chosen_blindly = False
+        why = "a judge is there" if JUDGE in self.call.roles else "replies have no log-probabilities"
+        self.call.note(
+            f"'best_of_n' took the first draw of its rows, as HRET does where no reward model is named and {why}: "
+            "every further draw was paid for nothing. Corrected scoring refuses this."
+        )
 
 
 class PluginStrategy:

@@ -26,9 +26,15 @@ from evalwright.compat.hret.settings import Given, Unknown, check_parameters
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser, extract_final_answer
 from evalwright.compat.hret.utils.util import _load_function
 from evalwright.core.asking import Ask, options_of
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
+from evalwright.core.errors import (
+    NO_TOKEN_LOG_PROBS,
+    AbilityError,
+    ConfigurationError,
+    Failure,
+    RequestFailed,
+)
 from evalwright.core.outcomes import ANSWERED, outcome_of
-from evalwright.core.requests import Ability, Reward
+from evalwright.core.requests import Ability, Generate, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Strategy
@@ -346,11 +352,78 @@ def _formed(
 # -- corrected --
 
 
-class _Native:
-    """A native strategy, its answers read by the parser of a chain of thought."""
+class LogProbabilityProbe:
+    """Sends the first request of a run alone, and ends the run where its reply has no log-probabilities to choose by.
 
-    def __init__(self, inner: Any, model: Native) -> None:
+    A request that fails says nothing of the server, and lets the others go; the first reply then decides.
+    """
+
+    def __init__(self, model_name: str) -> None:
+        self.model_name = model_name
+        self._first = asyncio.Lock()
+        self._is_open = False
+        self._has_log_probabilities = False
+        self._refusal: AbilityError | None = None
+
+    async def send(self, ask: Ask, request: Request) -> Response:
+        """The reply. Raises AbilityError where the server gives no log-probabilities, before anything more is sent."""
+        if not self._is_open:
+            async with self._first:
+                if not self._is_open:
+                    try:
+                        return await self._checked(ask, request)
+                    finally:
+                        self._is_open = True
+        return await self._checked(ask, request)
+
+    async def _checked(self, ask: Ask, request: Request) -> Response:
+        if self._refusal is not None:
+            raise self._refusal
+        try:
+            response = await ask(TARGET, request)
+        except RequestFailed as error:
+            if NO_TOKEN_LOG_PROBS in error.failure.message:
+                self._refuse_unless_confirmed()
+            raise
+        if response.tokens:
+            self._has_log_probabilities = True
+        elif response.text.strip():
+            self._refuse_unless_confirmed()
+        return response
+
+    def _refuse_unless_confirmed(self) -> None:
+        """Raise AbilityError, now and for every later request, unless another reply had log-probabilities: then this reply alone fails."""
+        if self._has_log_probabilities:
+            return
+        self._refusal = AbilityError(
+            f"'best_of_n' chooses by log-probabilities, and the first reply of '{self.model_name}' has none, so nothing "
+            "more was sent. Name a reward_model, use a server that sends log-probabilities, or take scaling_method='self_consistency'."
+        )
+        raise self._refusal
+
+
+class _ProbedAsk(Ask):
+    """The door, behind which the model under test is asked by a probe."""
+
+    def __init__(self, ask: Ask, probe: LogProbabilityProbe) -> None:
+        self._ask = ask
+        self._probe = probe
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ask, name)  # what the door tells of its models
+
+    async def __call__(self, role: str, request: Request) -> Response:
+        if role == TARGET and isinstance(request, Generate):
+            return await self._probe.send(self._ask, request)
+        return await self._ask(role, request)
+
+
+class _Native:
+    """A native strategy, its answers read by the parser of a chain of thought. probe: where draws are chosen by log-probabilities."""
+
+    def __init__(self, inner: Any, model: Native, probe: LogProbabilityProbe | None = None) -> None:
         self.inner = inner
+        self.probe = probe
         self.needs: frozenset[Ability] = inner.needs
         self.roles: Mapping[str, frozenset[Ability]] = getattr(inner, "roles", {})
         self.sampling = getattr(inner, "sampling", None)
@@ -358,7 +431,8 @@ class _Native:
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The answer; a parser that fails is a failure of the sample."""
-        answer: Answer = await self.inner(sample, ask, draw + _earlier(sample))
+        door = _ProbedAsk(ask, self.probe) if self.probe else ask
+        answer: Answer = await self.inner(sample, door, draw + _earlier(sample))
         by_options = bool(answer.responses and answer.responses[-1].values)
         if self._parse is None or by_options:
             return answer
@@ -376,7 +450,9 @@ def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Stra
     setup = Setup(
         lambda sample: _prompt_of(sample) + asked, sampling, reader=lambda use: _read if use is None else use
     )
-    return _Native(bind(name, setup, options), model)
+    chosen_by_tokens = options.get("by") == "log-probability" and model is not _PLUGIN
+    probe = LogProbabilityProbe(model.model.name) if chosen_by_tokens else None
+    return _Native(bind(name, setup, options), model, probe)
 
 
 def _corrected(method: str, given: Given, model: Native, roles: Collection[str], *, plugin: bool) -> Strategy:

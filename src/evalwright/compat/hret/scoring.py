@@ -24,7 +24,7 @@ from evalwright.compat.hret.rows import ROW, row_of
 from evalwright.compat.hret.settings import Given, check_parameters
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
-from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.scorers import penalty
@@ -432,12 +432,12 @@ def _calibration(column: Column) -> Estimate:
 
 
 def penalty_of(language: str) -> Scorer:
-    """How much of the raw answer is in the language, by its letters; nothing for an empty answer."""
+    """How much of the raw answer is in the language, by its letters; 0 for an empty answer, which is in none, as in HRET."""
     check_language(language)
 
     def score(sample: Sample, answer: Answer) -> Scored:
         if not answer.text.strip():
-            return NoScore("an empty answer is in no language")
+            return Score(0.0, "", "an empty answer is in no language", item={ROW: {PENALTY: 0.0}})
         found = spoken(answer.text, language)
         why = f"in other languages: {', '.join(found.others)}" if found.others else ""
         return Score(found.share, "", why, item={ROW: {PENALTY: found.share}})

@@ -2,7 +2,9 @@
 
 Code, formulas, addresses, quotations, brackets beside words of the language, and names are left out first. A sentence of the rest counts for
 as many letters as it has, as the language that it is identified as (`language.py`) or as that of most of its letters; what is too short to
-tell counts for nothing, so that "B", "42" and "Seoul" are in every language.
+tell counts for nothing, so that "B", "42" and "Seoul" are in every language. Where a language of another script is expected, a whole reply of
+two words or more in Latin letters alone is told by its letters, unless it is a name: "Hello world" and "King Sejong the Great" are not
+Korean, "Guido van Rossum" may be.
 """
 
 from __future__ import annotations
@@ -44,6 +46,15 @@ _FEWEST_WORDS, _FEWEST_LETTERS = 3, 7
 """A text of fewer words, or in a script without spaces of fewer letters, may be a name or an option's."""
 
 
+LATIN_REPLY_WORDS = 2
+"""So many words in Latin letters alone are no reply in a language of another script; a single word may be a name."""
+_ENGLISH_IN_NAMES = re.compile(r"\b(?:of|the|and)\b")
+_BETWEEN_NAMES = re.compile(r"[,;/\n]")
+_ABBREVIATION = re.compile(r"[A-Z]{1,5}")
+_UNDETERMINED = "und"
+"""ISO 639's code for a language that cannot be told."""
+
+
 class Spoken(NamedTuple):
     """share: the share of the letters that can be told which are in the language, 1 where there are none. letters: how many there are.
 
@@ -64,6 +75,8 @@ def spoken(text: str, code: str) -> Spoken:
     text = _EXCUSED.sub(" ", text)
     unquoted = _QUOTED.sub(" ", text)
     text = text if _is_brief(unquoted) else unquoted
+    if _is_latin_reply(text, code):
+        return Spoken(0.0, _letters(text), (identify(text)[0] or _UNDETERMINED,))
     found: Counter[str] = Counter()
     brief = ""
     for sentence in (part for line in text.splitlines() for part in sentences(line)):
@@ -78,6 +91,22 @@ def spoken(text: str, code: str) -> Spoken:
     del found[""]
     total = found.total()
     return Spoken(found[code] / total if total else 1.0, total, tuple(sorted(found.keys() - {code})))
+
+
+def _is_latin_reply(text: str, code: str) -> bool:
+    """Whether a reply has Latin letters alone, in two words or more, where a language of another script is expected.
+
+    Single letters are those of options and formulas; abbreviations ("DNA") and names that no English word binds ("Guido van Rossum") are
+    written so in every language.
+    """
+    if in_script("a", code) or in_script(text, "en") < _letters(text):
+        return False
+    words = [word for word in _LATIN_WORD.findall(text) if len(word) > 1]
+    if sum(not _ABBREVIATION.fullmatch(word) for word in words) < LATIN_REPLY_WORDS:
+        return False
+    parts = [part.strip(" .*:") for part in _BETWEEN_NAMES.split(text)]
+    are_names = all(_NAME.fullmatch(part) for part in parts if part)
+    return not are_names or _ENGLISH_IN_NAMES.search(text) is not None
 
 
 def _language(sentence: str, code: str) -> str:

@@ -11,7 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evalwright.core.errors import BadReply, EmptyReply, Overloaded, Rejected, RequestError
+from evalwright.core.errors import (
+    NO_TOKEN_LOG_PROBS,
+    BadReply,
+    EmptyReply,
+    Overloaded,
+    Rejected,
+    RequestError,
+)
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL, TOOL_CALL
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, TokenLogProb, Usage
@@ -211,7 +218,7 @@ class Wire:
             raise NoLogProbs
         except NoLogProbs:
             raise Rejected(
-                f"{settings.where} sent no log-probabilities of the answer's tokens although top_logprobs asks for them: "
+                f"{settings.where} {NO_TOKEN_LOG_PROBS} although top_logprobs asks for them: "
                 f"'{settings.model}' does not give them. Leave top_logprobs out, or use another model.",
                 taken=True,
             ) from None
