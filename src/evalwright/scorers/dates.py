@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.contrast import behind_turn, is_set_against
 from evalwright.scorers.match import FUNCTION, read
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.number_words import characters
@@ -244,6 +245,7 @@ _BC_BEFORE = re.compile(r"(?:公元前|紀元前|기원전)\s?$")
 _OTHER_CALENDAR = re.compile(r"単紀|단기|हिजरी|विक्रम|هـ|\bA\.?H\b")
 """Years that count from elsewhere."""
 AROUND_CHARS = 24
+_SENTENCE_PART = re.compile(r"[;!?。；！？]|\.\s")
 MAX_SHORT_PAST_CHARS = 6
 _RELATIVE = re.compile(r",\s(?:which|who|whose|that|having|where)\s[^,;.]*$", re.IGNORECASE)
 """A clause that only tells more of what the sentence is about: "the war, which began in 1939, ended in 1945"."""
@@ -255,6 +257,7 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     dates = find_dates(Words(text))
     if not dates:
         return _spelled(text, targets, language)
+    dates = [date for date in dates if not is_set_against(text, date.start, date.end)] or dates
     asked = {
         _stem(token)
         for token in read(plain(question[:2000])).tokens
@@ -262,9 +265,11 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     }
     date, is_firm = _answering(dates, said, asked, targets)
     shown = f"'{text[date.start : date.end]}'"
-    around = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
+    before = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
+    around = behind_turn(_SENTENCE_PART.split(before)[-1], cues(language))
     is_target = _covers(date, targets)
-    if cues(language).denies(fold(around).split(), around[-4:]):
+    is_denied = cues(language).denies(fold(around).split(), around[-4:])
+    if is_denied or is_set_against(text, date.start, date.end):
         return incorrect(f"{shown} is denied", "" if is_target else "a date that is denied")
     if _BEFORE_CHRIST.match(text, date.end) or _BC_BEFORE.search(text[: date.start]):
         return incorrect(f"{shown} is before Christ")

@@ -14,9 +14,10 @@ from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
+from evalwright.scorers.counters import ORDINALS, counter_after
 from evalwright.scorers.number_words import spelled
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.units import Unit, parse_unit, table, unit_after
+from evalwright.scorers.units import PERCENT, Unit, parse_unit, table, unit_after
 
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
@@ -67,6 +68,13 @@ ABOUT = re.compile(
 )
 _ABOUT_AFTER = re.compile(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
 _JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
+_POINTS = re.compile(r"\s?(?:포인트|ポイント|个百分点|p(?![A-Za-z])|points?(?![a-z]))", re.IGNORECASE)
+_PERCENTAGE_POINT = Unit(Decimal(1), (("percentage point", 1),))
+_DAYS_IN_WORDS = {"이틀": 2, "사흘": 3, "나흘": 4, "닷새": 5, "엿새": 6, "여드레": 8, "아흐레": 9, "열흘": 10, "보름": 15}  # fmt: skip
+"""Korean words for a number of days; not "하루", which is also "a day" as in "twice a day"."""
+_DAYS = re.compile(rf"(?<![가-힣])({'|'.join(_DAYS_IN_WORDS)})(?!달)")
+_HALF = re.compile(r"\s?(?:반(?![가-힣])|반(?=입니다|이다|이에요)|半)")
+_HALVED = ((("time", 1),), (("year", 1),))
 _PI = Decimal("3.14159265358979323846264338327950288")
 
 
@@ -112,11 +120,23 @@ def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
             value == 1 and re.match(r" (?:of|or|another)\b", text[end:])
         ):
             continue
+        if value == 0 and text[end:].startswith(" phải"):  # "không phải" is "not"
+            continue
         figures = len(str(value.normalize().as_tuple().digits)) // 3
         found.append(
             _with_unit(Number((value,), start, end, figures=figures, word=True, bound=cut), text, language)
         )
+    found += _days_in_words(text)
     return tuple(_in_context(_together(sorted(found, key=lambda one: one.start), text), text))
+
+
+def _days_in_words(text: str) -> Iterator[Number]:
+    """Korean numbers of days that are a word of their own: "사흘"."""
+    if text.isascii():
+        return
+    for word in _DAYS.finditer(text):
+        days = Decimal(_DAYS_IN_WORDS[word[1]])
+        yield Number((days,), *word.span(), unit=parse_unit("日"), figures=1, word=True)
 
 
 def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
@@ -181,8 +201,13 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
         values, end = (*(2 * value for value in values), *values), pairs.end()
     unit = unit_after(text, end)
     if unit is None:
-        money = parse_unit(before) if before and before in "$€£¥₹" else None
+        money = parse_unit(before) if before and before in "$€£¥₹₩" else None
         return replace(number, values=values, step=step, end=end, unit=money)
+    if unit[0].dimensions == PERCENT and (points := _POINTS.match(text, unit[1])) is not None:
+        return replace(number, values=values, step=step, end=points.end(), unit=_PERCENTAGE_POINT)
+    if unit[0].dimensions in _HALVED and (half := _HALF.match(text, unit[1])) is not None:
+        values = tuple(value + Decimal("0.5") for value in values)
+        return replace(number, values=values, step=step, end=half.end(), unit=unit[0])
     # "1m75", "m s^-1": what goes on is not read.
     cut = re.match(r"\d|\s?[a-z]{1,3}\^[-−]", text[unit[1] :]) is not None
     return replace(number, values=values, step=step, end=unit[1], unit=unit[0], bound=number.bound or cut)
@@ -243,7 +268,9 @@ def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
         minus = _MINUS.search(before[-12:]) is not None or _BELOW_ZERO.match(behind) is not None
         values = tuple(-abs(value) for value in one.values) if minus else one.values
         about = ABOUT.search(before) or _ABOUT_AFTER.match(behind)
-        yield replace(one, values=values, bound=bound, about=about is not None)
+        counter = counter_after(text, one.end) if one.unit is None else None
+        ordinal = one.ordinal or (counter is not None and counter[0] in ORDINALS)
+        yield replace(one, values=values, bound=bound, about=about is not None, ordinal=ordinal)
 
 
 def _ratio(above: str, below: str) -> Decimal:
