@@ -74,9 +74,11 @@ _ERA_BEGINS = {
 }
 """The year before the first of an era."""
 _HAN = "〇零一二三四五六七八九十"
+_MONTHS_IN_WORDS = {"시": "십", "유": "육"}
+"""Korean numbers of months as they are said and not counted: "시월" is October, "유월" June."""
 _SPELLED = re.compile(
     rf"(?P<era>{'|'.join(_ERA_BEGINS)})\s?(?P<number>元|\d{{1,3}}|[{_HAN}]{{1,4}})(?=年)"
-    rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{{1,9}})(?= ?[년월일])"
+    rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<month>[시유])(?=월 ?(?:\d|[일이삼사오육칠팔구십]))|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{{1,9}})(?= ?[년월일])"
 )
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
 _BUDDHIST = range(2300, 2700)
@@ -149,6 +151,7 @@ def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
     length = old_end = 0
     for match in _SPELLED.finditer(text):
         era, number = match["era"], match["number"] or match["han"] or match["hangul"]
+        number = number or _MONTHS_IN_WORDS[match["month"]]
         if era is None:
             year_or_day = characters(number)
         else:

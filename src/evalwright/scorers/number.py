@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from functools import lru_cache
-from itertools import pairwise
 from math import prod
 
 from evalwright.scorers.counters import ORDINALS, counter_after
@@ -31,6 +30,7 @@ _FRACTION = re.compile(
     r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|[A-Za-zÀ-ӿ_]|/)|分の([1-9]\d{0,3})|분의 ?([1-9]\d{0,3})"
 )
 _MIXED = re.compile(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
+_MIXED_KOREAN = re.compile(r"[와과] ?([1-9]\d{0,3})분의 ?([1-9]\d{0,3})(?!\d)")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
 _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
 _NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
@@ -50,7 +50,7 @@ _PLACES = {
     for char in chars
 }
 _MYRIADS = re.compile(
-    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?![가-힣米克瓦])|[천千百백][万萬만亿億억])(?: ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
+    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))|[천千百백][万萬만亿億억])(?: ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
 )
 _MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
 _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
@@ -59,6 +59,8 @@ _MONEY = re.compile(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
 _PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
 _BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
 _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
+_COUNTED_RANGE = re.compile(r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から")
+"""What makes a range of two numbers of which the first has its counter; "5개에서 2개" takes two from five."""
 _BOUND = re.compile(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$", re.IGNORECASE
 )
@@ -69,7 +71,7 @@ ABOUT = re.compile(
 _ABOUT_AFTER = re.compile(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
 _JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
 _POINTS = re.compile(r"\s?(?:포인트|ポイント|个百分点|p(?![A-Za-z])|points?(?![a-z]))", re.IGNORECASE)
-_PERCENTAGE_POINT = Unit(Decimal(1), (("percentage point", 1),))
+_PERCENTAGE_POINT = Unit(Decimal(1), (("percentage_point", 1),))
 _DAYS_IN_WORDS = {"이틀": 2, "사흘": 3, "나흘": 4, "닷새": 5, "엿새": 6, "여드레": 8, "아흐레": 9, "열흘": 10, "보름": 15}  # fmt: skip
 """Korean words for a number of days; not "하루", which is also "a day" as in "twice a day"."""
 _DAYS = re.compile(rf"(?<![가-힣])({'|'.join(_DAYS_IN_WORDS)})(?!달)")
@@ -154,6 +156,8 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
     figures = len(re.sub(r"\D", "", written).lstrip("0"))
     if (mixed := _MIXED.match(text, end)) is not None and len(written) <= 4:
         values, end = (values[0] + _ratio(mixed[1], mixed[2]),), mixed.end()
+    elif (mixed := _MIXED_KOREAN.match(text, end)) is not None and written.isdecimal():
+        values, end = (values[0] + _ratio(mixed[2], mixed[1]),), mixed.end()
     elif (below := _FRACTION.match(text, end)) is not None and written.isdecimal():
         over = below[2] or below[3]
         values, end = (_ratio(over, written) if over else _ratio(written, below[1]),), below.end()
@@ -256,19 +260,24 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
 
 def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
     """With what the words around say: a minus, "about", "at least", a range."""
-    gaps = [text[one.end : other.start] for one, other in pairwise(found)]
+    counters = [counter_after(text, one.end) if one.unit is None else None for one in found]
+    ends = [counter[1] if counter else one.end for one, counter in zip(found, counters, strict=True)]
+    gaps = [text[end : other.start] for end, other in zip(ends, found[1:], strict=False)]
     ranges = [
-        bool(gap.strip()) and len(gap) <= 8 and _RANGE.fullmatch(gap.strip()) is not None for gap in gaps
+        bool(gap.strip())
+        and len(gap) <= 8
+        and (_COUNTED_RANGE if counter else _RANGE).fullmatch(gap.strip()) is not None
+        for gap, counter in zip(gaps, counters, strict=False)
     ]
     for place, one in enumerate(found):
-        before, behind = text[max(0, one.start - 32) : one.start], text[one.end : one.end + 24]
+        before, behind = text[max(0, one.start - 32) : one.start], text[ends[place] : ends[place] + 24]
         bound = one.bound or any(ranges[max(0, place - 1) : place + 1])
         bound = bound or _BOUND.search(before) is not None or _BOUND_AFTER.match(behind) is not None
         bound = bound or re.search(r"\d:$", before) is not None
         minus = _MINUS.search(before[-12:]) is not None or _BELOW_ZERO.match(behind) is not None
         values = tuple(-abs(value) for value in one.values) if minus else one.values
         about = ABOUT.search(before) or _ABOUT_AFTER.match(behind)
-        counter = counter_after(text, one.end) if one.unit is None else None
+        counter = counters[place]
         ordinal = one.ordinal or (counter is not None and counter[0] in ORDINALS)
         yield replace(one, values=values, bound=bound, about=about is not None, ordinal=ordinal)
 

@@ -48,7 +48,7 @@ _MYRIADS = {
 _SIGNS = "".join((*_DIGITS, *_PLACES, *_MYRIADS))
 _CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
 _RATIO = re.compile(r"分之|分の|분의 ?")
-_COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ"
+_COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ匹頭冊枚階歳岁歲层張张辆隻台"
 _KOREAN_COUNTED = re.compile(
     r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|위|점|장|대|입니다|이다|이에요|이며|이고|이지|이요|이라|\W|$)"
 )
@@ -73,6 +73,11 @@ _NATIVE_RUN = re.compile(
 )
 _COPULA_BEHIND = re.compile(r"이(?=다(?![가-힣])|에요|며|고|지|요|라)")
 """The copula of a number in words, which begins like the word for two: "사십이다" is 40, "사십이이다" 42."""
+_KOREAN_POINT = re.compile(
+    r"(?<![가-힣])([영공일이삼사오육칠팔구십백천]+)점([영공일이삼사오육칠팔구]+?)"
+    r"(?=\s|$|[.,]|이다(?![가-힣])|다(?![가-힣])|입니다|이에요|퍼센트|도|미터|초|배)"
+)
+"""A decimal in words: "영점오"."""
 _LONE_DIGIT = re.compile(r"[삼오구] (?:개|명|권|원|번|층|회|위|점|장|대|마리)|[일이삼사오구](?:층|개월)")
 """A digit in Korean that is no other word, for what stands behind it."""
 
@@ -286,6 +291,9 @@ def _east_asian(text: str) -> Iterator[Spelled]:
             "第点點점半数几"
         )
         yield Spelled(value, run.start(), end, cut)
+    for point in _KOREAN_POINT.finditer(text):
+        decimals = "".join(str(_DIGITS[char]) for char in point[2])
+        yield Spelled(Decimal(f"{characters(point[1])}.{decimals}"), *point.span())
     for native in _NATIVE_RUN.finditer(text):
         parts = [_NATIVE[word] for word in native.groups() if word]
         yield Spelled(Decimal(sum(parts)), *native.span())
@@ -319,7 +327,7 @@ def _is_number(run: re.Match[str], text: str) -> bool:
                 or _LONE_DIGIT.match(text, run.start()) is not None
             )
         )
-    return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED
+    return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED or text.startswith("番目", run.end())
 
 
 def characters(run: str) -> int:

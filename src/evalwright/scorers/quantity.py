@@ -260,7 +260,7 @@ class Numbers:
         doubt = "" if is_firm or states <= {state} or "right" not in states else "several numbers"
         if is_right:
             return correct(f"{shown} is the target number", doubt)
-        if answer.word and self.language != "en":
+        if answer.word and self.language != "en" and _counter(text, answer) not in self.counters:
             doubt = doubt or "a number in words"
         return incorrect(f"{shown} is another number", doubt)
 
