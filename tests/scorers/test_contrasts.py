@@ -29,6 +29,7 @@ NUMBERS = [
     ("en", "How many apples?", "5", "Not 3 but 5 apples.", True), ("en", "How many apples?", "3", "Not 3 but 5 apples.", False),
     ("en", "How many apples?", "5", "There are not 3 apples but 5.", True), ("en", "How many apples?", "5", "5, not 3.", True),
     ("en", "How many apples?", "5", "It is not 5.", False), ("en", "How many apples?", "3", "5 rather than 3.", False),
+    ("en", "How many apples?", "5", "There were not only 3 but 5.", True), ("en", "How many apples?", "5", "5 is not the answer.", False), ("en", "How many apples?", "5", "5 is not even.", True),
     ("de", "Wie viele Äpfel?", "5", "Nicht 3, sondern 5 Äpfel.", True), ("de", "Wie viele Äpfel?", "3", "Nicht 3, sondern 5 Äpfel.", False),
     ("fr", "Combien de pommes ?", "5", "Pas 3 mais 5 pommes.", True), ("es", "¿Cuántas manzanas?", "5", "No 3 sino 5 manzanas.", True),
     ("es", "¿En qué año terminó?", "1598", "No en 1592 sino en 1598.", True), ("pt", "Quantas maçãs?", "5", "Não 3, mas 5 maçãs.", True),
@@ -52,6 +53,16 @@ COUNTED = [
     ("17세", "17살", True), ("17세", "열일곱 살", True), ("17세", "16살", False), ("5권", "다섯 권입니다.", True), ("5층", "오층", True), ("30살", "서른 살입니다.", True),
     ("세 번째", "3번째입니다.", True), ("3번째", "세 번째", True), ("세 번째", "셋째", True), ("세 번째", "네 번째", False), ("첫 번째", "1번째", True), ("세 번째", "제3번째입니다", True),
     ("사흘", "3일입니다.", True), ("3일", "사흘", True), ("사흘", "4일입니다.", False), ("나흘", "4일", True), ("보름", "15일", True), ("열흘", "10일간", True), ("사흘", "사흘 걸렸습니다.", True),
+]  # fmt: skip
+COUNTED_ELSEWHERE = [
+    # language, target, reply, whether it is right
+    ("ja", "3個", "三個です", True), ("ja", "3個", "3つです", True), ("ja", "3個", "五個", False), ("ja", "2匹", "二匹です", True), ("ja", "3番目", "三番目です", True), ("ja", "3番目", "3つ目", True),
+    ("ja", "5000円", "5,000円です", True), ("ja", "5000円", "5000ドル", False), ("ja", "14:30", "午後2時半", True),
+    ("zh", "3个", "三个", True), ("zh", "5岁", "五岁", True), ("zh", "两个", "2个", True), ("zh", "3个", "4个", False),
+    ("ko", "12000원", "１２，０００원", True), ("ko", "10월 9일", "시월 구일입니다.", True), ("ko", "14:30", "오후 두 시 반", True), ("ko", "14:30", "오전 두 시 반", False), ("ko", "0.5", "영점오", True),
+    ("ko", "7/3", "2와 3분의 1", True), ("ko", "25%", "25%포인트", False), ("en", "25%", "25 percentage points", False), ("ko", "1시간 30분", "한 시간 반", True), ("ko", "100점", "백 점", True),
+    ("ko", "3개", "3개 이상", False), ("ko", "5개", "5개 아니면 6개", False), ("ko", "3명", "사과 5개를 3명이 나눈다", True), ("ko", "3개", "첫째, 5개를 산다. 둘째, 2개를 먹는다. 따라서 3개.", True),
+    ("ko", "5층석탑", "5층석탑", True), ("ko", "2호선", "2호선이 아니라 3호선", False), ("ko", "14세기", "14세기입니다", True), ("ko", "3권분립", "3권분립이다", True),
 ]  # fmt: skip
 NOT_COUNTED_SURELY = [("3개", "3명"), ("3번째", "3개"), ("두 마리", "2kg")]
 """The target's number with another counter: not surely right."""
@@ -109,6 +120,24 @@ def test_a_number_with_its_counter_is_read_in_every_writing(target: str, reply: 
     assert_reads(score_of(target, reply, "얼마인가?", language="ko"), is_right)
 
 
+@pytest.mark.parametrize(("language", "target", "reply", "is_right"), COUNTED_ELSEWHERE)
+def test_counters_dates_and_times_in_words(language: str, target: str, reply: str, is_right: bool) -> None:
+    assert_reads(score_of(target, reply, "무엇인가?", language=language), is_right)
+
+
+@pytest.mark.parametrize(
+    ("reply", "target"),
+    [
+        ("서울은 오답이 아니다.", "서울"),
+        ("서울이라고 해도 과언이 아닙니다.", "서울"),
+        ("東京以外にありません。", "東京"),
+    ],
+)
+def test_a_denial_of_a_denial_is_never_surely_wrong(reply: str, target: str) -> None:
+    score = score_of(target, reply, CAPITAL, language="ja" if target == "東京" else "ko")
+    assert score.value == 1 or score.unsure
+
+
 @pytest.mark.parametrize(("target", "reply"), NOT_COUNTED_SURELY)
 def test_another_counter_is_never_surely_right(target: str, reply: str) -> None:
     score = score_of(target, reply, "얼마인가?", language="ko")
@@ -144,7 +173,9 @@ def test_korean_places_in_one_word_name_options(reply: str, place: int) -> None:
 
 def chosen(options: tuple[str, ...], right: int, reply: str) -> Score:
     """The score of a reply to a question with options."""
-    sample = Sample("s", "다음 중 무엇인가?", (options[right],), options, (right,), metadata={"language": "ko"})
+    sample = Sample(
+        "s", "다음 중 무엇인가?", (options[right],), options, (right,), metadata={"language": "ko"}
+    )
     score = CHOICE.function(sample, Answer(reply))
     assert isinstance(score, Score)
     return score

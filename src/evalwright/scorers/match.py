@@ -288,9 +288,9 @@ def _slip(one: str, other: str) -> bool:
 # -- the text around words
 
 
-def text_behind(reading: Reading, mention: Mention) -> str:
-    """The text right behind a mention, with the ending of its last word."""
-    text = text_between(reading, mention.end - 1, mention.end + 8)
+def text_behind(reading: Reading, mention: Mention, reach: int = 8) -> str:
+    """The text right behind a mention, with the ending of its last word; of `reach` words, which without spaces are characters."""
+    text = text_between(reading, mention.end - 1, mention.end + reach)
     word, token = reading.cased[mention.end - 1], reading.tokens[mention.end - 1]
     if not "가" <= word[-1:] <= "힣":
         return text[len(word) :]

@@ -54,6 +54,7 @@ BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMA
 """Scripts without spaces, and how many characters a bare name has at most."""
 ASIDE_REACH_WORDS = 4
 DENIAL_REACH_WORDS = 6
+CORRECTION_REACH_WORDS = 30
 
 _KOREAN_COUNT = re.compile(r"\d+[가-힣]")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
@@ -89,6 +90,13 @@ _ASIDE_BEHIND = re.compile(simplified(pattern("aside_behind")))
 _REJECTED_BEHIND = re.compile(simplified(pattern("rejected_behind")), re.IGNORECASE)
 _CORRECTED_BEHIND = re.compile(simplified(pattern("corrected_behind")), re.IGNORECASE)
 _MISTAKEN_BEFORE = re.compile(rf"(?:{simplified(pattern('mistaken_before'))})$")
+_DENIED_TWICE = re.compile(
+    simplified(
+        r"(?:오답|틀린|틀렸|잘못|과언|빼고|제외|말고)[^.?!]{0,12}(?:아니|아닙|없|않)|以外[^。]{0,8}(?:ない|ありません|没有)|間違いありません"
+        r"|\b(?:not|never|n't)\b[^.?!]{0,16}\b(?:wrong|false|incorrect)\b|\bnicht[^.?!]{0,16}\bfalsch"
+    ),
+    re.IGNORECASE,
+)
 _PREFERRED = word_set("instead rather statt anstatt plutot")
 """Words behind a name that set it before another: "Paris instead of Lyon"."""
 NAMESAKES = tuple(labels("namesake").split("|"))
@@ -290,7 +298,8 @@ class Names:
         shown = f"'{shortened(text)}'"
         if not plainly:
             if all(self.denied(reading, mention) for mention in named):
-                return Sentence(Kind.REFUSES, f"{shown} denies the target")
+                twice = "perhaps a denial of a denial" if _DENIED_TWICE.search(reading.text) else ""
+                return Sentence(Kind.REFUSES, f"{shown} denies the target", twice)
             if all(self._is_anothers(reading, mention) for mention in named):
                 return Sentence(Kind.REFUSES, f"{shown} gives another name", firm=True)
             reason = "names the target only in passing"
@@ -338,7 +347,7 @@ class Names:
         if self._earlier_answer(reading, mention, first):
             return "something else is given first"
         is_last = mention.start == max(other.start for other in plainly)
-        if is_last and _CORRECTED_BEHIND.match(text_behind(reading, mention)):
+        if is_last and _CORRECTED_BEHIND.match(text_behind(reading, mention, CORRECTION_REACH_WORDS)):
             return "another answer may be given behind it"
         return ""
 

@@ -327,7 +327,9 @@ def _is_number(run: re.Match[str], text: str) -> bool:
                 or _LONE_DIGIT.match(text, run.start()) is not None
             )
         )
-    return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED or text.startswith("番目", run.end())
+    return (
+        len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED or text.startswith("番目", run.end())
+    )
 
 
 def characters(run: str) -> int:

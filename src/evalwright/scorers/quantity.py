@@ -279,9 +279,7 @@ class Numbers:
 
     def _answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, the question's, or what an equation starts from."""
-        numbers = [
-            one for one in find_numbers(text, self.language) if self.is_ordinal or not one.ordinal
-        ]
+        numbers = [one for one in find_numbers(text, self.language) if self.is_ordinal or not one.ordinal]
         if any(_counter(text, one) in self.counters for one in numbers):
             numbers = [one for one in numbers if not self._counts_otherwise(text, one)]
         years_only = [one for one in numbers if _looks_like_year(one)]
@@ -340,6 +338,8 @@ class Numbers:
         """Whether a negation stands before a number in its clause, or behind it where the language denies so."""
         start = max((mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0)
         before = behind_turn(text[max(start, number.start - 30) : number.start], self.cues)
+        if is_set_against(text, number.start, number.end):
+            return True
         if self.cues.denies(read(before).tokens, before) or before.rstrip().endswith(("≠", "!=")):
             return True
         stop = next((mark.start() for mark in _CLAUSE.finditer(text, number.end)), len(text))
