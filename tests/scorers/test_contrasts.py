@@ -1,4 +1,7 @@
-"""One answer set against another, numbers with counters, and options by their place: each row was labelled before it was first run."""
+"""One answer set against another, numbers with counters, and options by their place.
+
+The rows were labelled before they were first run, but for "not only 3 but 5" and "5 is not ...", which were added by what was seen.
+"""
 
 from __future__ import annotations
 
