@@ -87,8 +87,10 @@ class _Reader:
             return Choice(whole, "the option's text", claim=located.raw)
         if (outside := self._outside(bare)) is not None:
             return Choice(NOT_EXTRACTED, outside, claim=located.raw)
-        chosen = self._claimed(located) if located.rule else None
-        return chosen or self._weighed(located)
+        chosen = (self._claimed(located) if located.rule else None) or self._weighed(located)
+        if not chosen.unsure and self.texts.place_or_text(located.text):
+            return chosen._replace(unsure="a number that is one option's place and another's text")
+        return chosen
 
     def _own_reply(self, text: str) -> str:
         """The reply without a further question that it goes on to ask."""

@@ -21,6 +21,9 @@ _TIME = re.compile(
     rf"(?P<h>{_H})(?:[:.](?P<m>{_M}(?!\d))(?::{_M}(?!\d))?|\s?(?:h|uhr|時|时|点|點|시)(?:\s?(?P<n>{_M}(?!\d)))?)?(?:\s?(?P<last>[ap])\.?m\b)?)",
     re.IGNORECASE,
 )
+_HOURS = ("한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열", "열한", "열두")
+_HOUR_IN_WORDS = re.compile(rf"(?<![가-힣])({'|'.join(reversed(_HOURS))}) ?시(?=[^가-힣]|$|[입이에반정])")
+_HALF_PAST = re.compile(r"(?:(?<=\d[시時时点點])|(?<=\d [시時时点點])) ?[반半](?=[^가-힣]|$|[입이에쯤])")
 _AFTERNOON = ("p", "午後", "下午", "오후")
 
 
@@ -31,7 +34,7 @@ def is_time(target: str) -> bool:
 
 def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
     """Whether a reply gives a target time; the first one counts."""
-    text = said.text
+    text = _in_digits(said.text)
     right = [(minutes[0], target) for target in targets for _, minutes in _times(target)]
     wanted = {minutes for minutes, _ in right}
     times = _times(text)
@@ -53,6 +56,14 @@ def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
     if not is_written and len(readings) > 1:
         return correct("the target time", "morning or afternoon")
     return correct("the target time", "several times" if rivals else "")
+
+
+def _in_digits(text: str) -> str:
+    """A text with the hours of a Korean time in digits, and half an hour as thirty minutes: "두 시 반" is "2시 30"."""
+    if text.isascii():
+        return text
+    hours = _HOUR_IN_WORDS.sub(lambda hour: f"{_HOURS.index(hour[1]) + 1}시", text)
+    return _HALF_PAST.sub(" 30", hours)
 
 
 def _times(text: str) -> list[tuple[int, tuple[int, ...]]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.contrast import behind_turn, is_set_against
 from evalwright.scorers.match import FUNCTION, read
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.number_words import characters
@@ -73,9 +74,11 @@ _ERA_BEGINS = {
 }
 """The year before the first of an era."""
 _HAN = "〇零一二三四五六七八九十"
+_MONTHS_IN_WORDS = {"시": "십", "유": "육"}
+"""Korean numbers of months as they are said and not counted: "시월" is October, "유월" June."""
 _SPELLED = re.compile(
     rf"(?P<era>{'|'.join(_ERA_BEGINS)})\s?(?P<number>元|\d{{1,3}}|[{_HAN}]{{1,4}})(?=年)"
-    rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{{1,9}})(?= ?[년월일])"
+    rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<month>[시유])(?=월 ?(?:\d|[일이삼사오육칠팔구십]))|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{{1,9}})(?= ?[년월일])"
 )
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
 _BUDDHIST = range(2300, 2700)
@@ -148,6 +151,7 @@ def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
     length = old_end = 0
     for match in _SPELLED.finditer(text):
         era, number = match["era"], match["number"] or match["han"] or match["hangul"]
+        number = number or _MONTHS_IN_WORDS[match["month"]]
         if era is None:
             year_or_day = characters(number)
         else:
@@ -244,6 +248,7 @@ _BC_BEFORE = re.compile(r"(?:公元前|紀元前|기원전)\s?$")
 _OTHER_CALENDAR = re.compile(r"単紀|단기|हिजरी|विक्रम|هـ|\bA\.?H\b")
 """Years that count from elsewhere."""
 AROUND_CHARS = 24
+_SENTENCE_PART = re.compile(r"[;!?。；！？]|\.\s")
 MAX_SHORT_PAST_CHARS = 6
 _RELATIVE = re.compile(r",\s(?:which|who|whose|that|having|where)\s[^,;.]*$", re.IGNORECASE)
 """A clause that only tells more of what the sentence is about: "the war, which began in 1939, ended in 1945"."""
@@ -255,6 +260,7 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     dates = find_dates(Words(text))
     if not dates:
         return _spelled(text, targets, language)
+    dates = [date for date in dates if not is_set_against(text, date.start, date.end)] or dates
     asked = {
         _stem(token)
         for token in read(plain(question[:2000])).tokens
@@ -262,9 +268,11 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
     }
     date, is_firm = _answering(dates, said, asked, targets)
     shown = f"'{text[date.start : date.end]}'"
-    around = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
+    before = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
+    around = behind_turn(_SENTENCE_PART.split(before)[-1], cues(language))
     is_target = _covers(date, targets)
-    if cues(language).denies(fold(around).split(), around[-4:]):
+    is_denied = cues(language).denies(fold(around).split(), around[-4:])
+    if is_denied or is_set_against(text, date.start, date.end):
         return incorrect(f"{shown} is denied", "" if is_target else "a date that is denied")
     if _BEFORE_CHRIST.match(text, date.end) or _BC_BEFORE.search(text[: date.start]):
         return incorrect(f"{shown} is before Christ")

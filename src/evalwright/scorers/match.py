@@ -42,10 +42,13 @@ _PREFACE = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(
-    r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè] vero|n[aã]o [eé]|да|правда)\s?\?",
+    r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè] vero|n[aã]o [eé]|да|правда)\s?\?"
+    r"|(?<=걸)\?|(?<=걸요)\?|(?<=잖아)\?|(?<=잖아요)\?",
     re.IGNORECASE,
 )
 """A question at the end that only asks for agreement."""
+_SEEMING = re.compile(r"(?<=[가-힣])(?:인|일) ?(?:것|거) ?(?:같[가-힣]+|예요|이에요|입니다)")
+"""The Korean for "it seems to be" behind a name."""
 _ENDING = re.compile(rf"(?<=.)(?:{labels('ending')})$|(?<=..)(?:{labels('tail')})$")
 _PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
@@ -102,8 +105,13 @@ def _simplified() -> dict[int, str]:
 _SIMPLIFIED = _simplified() | {ord("ब"): "व"}
 
 
+def simplified(text: str) -> str:
+    """A text, or a pattern for read texts, with simplified characters, as `read` writes it."""
+    return text if text.isascii() else text.translate(_SIMPLIFIED)
+
+
 def _reading(text: str) -> Reading:
-    text = text if text.isascii() else text.translate(_SIMPLIFIED)
+    text = text if text.isascii() else _SEEMING.sub("입니다", simplified(text))
     text = _NOT_WORD.sub(" not", _PREFACE.sub("", text)).replace("'", " ").replace("’", " ")
     found = Words(text)
     tokens = [
@@ -280,9 +288,9 @@ def _slip(one: str, other: str) -> bool:
 # -- the text around words
 
 
-def text_behind(reading: Reading, mention: Mention) -> str:
-    """The text right behind a mention, with the ending of its last word."""
-    text = text_between(reading, mention.end - 1, mention.end + 8)
+def text_behind(reading: Reading, mention: Mention, reach: int = 8) -> str:
+    """The text right behind a mention, with the ending of its last word; of `reach` words, which without spaces are characters."""
+    text = text_between(reading, mention.end - 1, mention.end + reach)
     word, token = reading.cased[mention.end - 1], reading.tokens[mention.end - 1]
     if not "가" <= word[-1:] <= "힣":
         return text[len(word) :]

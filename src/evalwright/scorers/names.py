@@ -30,6 +30,7 @@ from evalwright.scorers.match import (
     same_given,
     same_word,
     script_of,
+    simplified,
     text_behind,
     text_between,
     toned,
@@ -53,6 +54,7 @@ BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMA
 """Scripts without spaces, and how many characters a bare name has at most."""
 ASIDE_REACH_WORDS = 4
 DENIAL_REACH_WORDS = 6
+CORRECTION_REACH_WORDS = 30
 
 _KOREAN_COUNT = re.compile(r"\d+[가-힣]")
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
@@ -76,7 +78,7 @@ _OTHER_NAME = re.compile(
     re.IGNORECASE,
 )
 _CONNECTIVE = re.compile(
-    "(?<=[가-힣]고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
+    "(?<=[가-힣]고)(?<![라다냐자]고)(?<!알고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데) |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
 )
 """Where a clause ends in scripts that set no comma there."""
 _ADVERB = re.compile(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
@@ -84,7 +86,19 @@ _DEPENDS = re.compile(
     r"\b(?:it depends|that depends|das kommt darauf an|cela dépend|depende|это зависит)\b|^取决于",
     re.IGNORECASE,
 )
-_ASIDE_BEHIND = re.compile(pattern("aside_behind"))
+_ASIDE_BEHIND = re.compile(simplified(pattern("aside_behind")))
+_REJECTED_BEHIND = re.compile(simplified(pattern("rejected_behind")), re.IGNORECASE)
+_CORRECTED_BEHIND = re.compile(simplified(pattern("corrected_behind")), re.IGNORECASE)
+_MISTAKEN_BEFORE = re.compile(rf"(?:{simplified(pattern('mistaken_before'))})$")
+_DENIED_TWICE = re.compile(
+    simplified(
+        r"(?:오답|틀린|틀렸|잘못|과언|빼고|제외|말고)[^.?!]{0,12}(?:아니|아닙|없|않)|以外[^。]{0,8}(?:ない|ありません|没有)|間違いありません"
+        r"|\b(?:not|never|n't)\b[^.?!]{0,16}\b(?:wrong|false|incorrect)\b|\bnicht[^.?!]{0,16}\bfalsch"
+    ),
+    re.IGNORECASE,
+)
+_PREFERRED = word_set("instead rather statt anstatt plutot")
+"""Words behind a name that set it before another: "Paris instead of Lyon"."""
 NAMESAKES = tuple(labels("namesake").split("|"))
 
 
@@ -139,6 +153,7 @@ class Names:
         self.capitalises_nouns = code == "de"
         self.is_english = code == "en"
         self.inflected = code in ("pl", "ru", "uk", "tr", "ta", "hi", "ar", "fi", "hu", "cs", "sk", "et")
+        self.is_latin = code == "tr"
         self.denies_behind = code in ("ko", "ja", "tr", "hi", "ta")
         asked = [token for token in read(plain(question[:2000])).tokens if token]
         self.asked = frozenset(token[:5] for token in asked)
@@ -283,7 +298,8 @@ class Names:
         shown = f"'{shortened(text)}'"
         if not plainly:
             if all(self.denied(reading, mention) for mention in named):
-                return Sentence(Kind.REFUSES, f"{shown} denies the target")
+                twice = "perhaps a denial of a denial" if _DENIED_TWICE.search(reading.text) else ""
+                return Sentence(Kind.REFUSES, f"{shown} denies the target", twice)
             if all(self._is_anothers(reading, mention) for mention in named):
                 return Sentence(Kind.REFUSES, f"{shown} gives another name", firm=True)
             reason = "names the target only in passing"
@@ -297,6 +313,8 @@ class Names:
 
     def _other_answer(self, reading: Reading) -> Sentence:
         """What a sentence without a target answers: a bare name, or a name in words of the question."""
+        if _REJECTED_BEHIND.search(reading.text):
+            return SILENT
         opening = self._opening(reading.text)
         if opening and not self._likeness(self._content(read(opening).tokens)):
             return Sentence(Kind.OTHER, f"'{shortened(opening)}' is none of the targets", firm=True)
@@ -328,6 +346,9 @@ class Names:
             return "the target was the answer once"
         if self._earlier_answer(reading, mention, first):
             return "something else is given first"
+        is_last = mention.start == max(other.start for other in plainly)
+        if is_last and _CORRECTED_BEHIND.match(text_behind(reading, mention, CORRECTION_REACH_WORDS)):
+            return "another answer may be given behind it"
         return ""
 
     def _doubt(self, reading: Reading, mention: Mention) -> str:
@@ -366,8 +387,11 @@ class Names:
             return False
         beside = text_between(reading, clause, mention.start)
         is_in_brackets = reading.gaps[clause].rstrip().endswith(("(", "（"))
-        if _NAMELY.search(beside):
+        earlier_text = text_between(reading, restart, mention.start)
+        if _NAMELY.search(beside) or _REJECTED_BEHIND.search(earlier_text):
             return False
+        if _CORRECTED_BEHIND.search(earlier_text):
+            return False  # "부산이라고 생각했는데 알고 보니 서울"
         if is_in_brackets and _OTHER_NAME.search(beside) and not _USED_TO_BE.search(beside):
             return False  # "Bombay (now called Mumbai)"
         places = range(restart, clause)
@@ -406,8 +430,15 @@ class Names:
         before = before[self.cues.turn_in(before) :]
         if before[-2:] == ["other", "than"]:
             return False
-        before = [] if self.denies_behind else before
+        behind_text = text_behind(reading, mention)
+        before_text = text_between(reading, max(first, mention.start - DENIAL_REACH_WORDS), mention.start)
+        if _REJECTED_BEHIND.match(behind_text) or _MISTAKEN_BEFORE.search(before_text):
+            return True
+        has_own_order = not reading.text.isascii() or self.is_latin
+        before = [] if self.denies_behind and has_own_order else before
         near = tokens[mention.end : min(last, mention.end + 3)]
+        preferred = next((place for place, token in enumerate(near) if token in _PREFERRED), len(near))
+        near = near[:preferred]
         behind = "".join(tokens[mention.end : min(last, mention.end + 8)])
         return self.cues.denies([*before, *near], "".join(before)[-8:]) or self.cues.denies([], behind)
 

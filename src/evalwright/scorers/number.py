@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from functools import lru_cache
-from itertools import pairwise
 from math import prod
 
+from evalwright.scorers.counters import ORDINALS, counter_after
 from evalwright.scorers.number_words import spelled
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.units import Unit, parse_unit, table, unit_after
+from evalwright.scorers.units import PERCENT, Unit, parse_unit, table, unit_after
 
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
@@ -30,6 +30,7 @@ _FRACTION = re.compile(
     r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|[A-Za-zÀ-ӿ_]|/)|分の([1-9]\d{0,3})|분의 ?([1-9]\d{0,3})"
 )
 _MIXED = re.compile(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
+_MIXED_KOREAN = re.compile(r"[와과] ?([1-9]\d{0,3})분의 ?([1-9]\d{0,3})(?!\d)")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
 _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
 _NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
@@ -49,7 +50,7 @@ _PLACES = {
     for char in chars
 }
 _MYRIADS = re.compile(
-    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?![가-힣米克瓦])|[천千百백][万萬만亿億억])(?: ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
+    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))|[천千百백][万萬만亿億억])(?: ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
 )
 _MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
 _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
@@ -58,6 +59,8 @@ _MONEY = re.compile(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
 _PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
 _BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
 _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
+_COUNTED_RANGE = re.compile(r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から")
+"""What makes a range of two numbers of which the first has its counter; "5개에서 2개" takes two from five."""
 _BOUND = re.compile(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$", re.IGNORECASE
 )
@@ -67,6 +70,13 @@ ABOUT = re.compile(
 )
 _ABOUT_AFTER = re.compile(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
 _JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
+_POINTS = re.compile(r"\s?(?:포인트|ポイント|个百分点|p(?![A-Za-z])|points?(?![a-z]))", re.IGNORECASE)
+_PERCENTAGE_POINT = Unit(Decimal(1), (("percentage_point", 1),))
+_DAYS_IN_WORDS = {"이틀": 2, "사흘": 3, "나흘": 4, "닷새": 5, "엿새": 6, "여드레": 8, "아흐레": 9, "열흘": 10, "보름": 15}  # fmt: skip
+"""Korean words for a number of days; not "하루", which is also "a day" as in "twice a day"."""
+_DAYS = re.compile(rf"(?<![가-힣])({'|'.join(_DAYS_IN_WORDS)})(?!달)")
+_HALF = re.compile(r"\s?(?:반(?![가-힣])|반(?=입니다|이다|이에요)|半)")
+_HALVED = ((("time", 1),), (("year", 1),))
 _PI = Decimal("3.14159265358979323846264338327950288")
 
 
@@ -112,11 +122,23 @@ def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
             value == 1 and re.match(r" (?:of|or|another)\b", text[end:])
         ):
             continue
+        if value == 0 and text[end:].startswith(" phải"):  # "không phải" is "not"
+            continue
         figures = len(str(value.normalize().as_tuple().digits)) // 3
         found.append(
             _with_unit(Number((value,), start, end, figures=figures, word=True, bound=cut), text, language)
         )
+    found += _days_in_words(text)
     return tuple(_in_context(_together(sorted(found, key=lambda one: one.start), text), text))
+
+
+def _days_in_words(text: str) -> Iterator[Number]:
+    """Korean numbers of days that are a word of their own: "사흘"."""
+    if text.isascii():
+        return
+    for word in _DAYS.finditer(text):
+        days = Decimal(_DAYS_IN_WORDS[word[1]])
+        yield Number((days,), *word.span(), unit=parse_unit("日"), figures=1, word=True)
 
 
 def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
@@ -134,6 +156,8 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
     figures = len(re.sub(r"\D", "", written).lstrip("0"))
     if (mixed := _MIXED.match(text, end)) is not None and len(written) <= 4:
         values, end = (values[0] + _ratio(mixed[1], mixed[2]),), mixed.end()
+    elif (mixed := _MIXED_KOREAN.match(text, end)) is not None and written.isdecimal():
+        values, end = (values[0] + _ratio(mixed[2], mixed[1]),), mixed.end()
     elif (below := _FRACTION.match(text, end)) is not None and written.isdecimal():
         over = below[2] or below[3]
         values, end = (_ratio(over, written) if over else _ratio(written, below[1]),), below.end()
@@ -181,8 +205,13 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
         values, end = (*(2 * value for value in values), *values), pairs.end()
     unit = unit_after(text, end)
     if unit is None:
-        money = parse_unit(before) if before and before in "$€£¥₹" else None
+        money = parse_unit(before) if before and before in "$€£¥₹₩" else None
         return replace(number, values=values, step=step, end=end, unit=money)
+    if unit[0].dimensions == PERCENT and (points := _POINTS.match(text, unit[1])) is not None:
+        return replace(number, values=values, step=step, end=points.end(), unit=_PERCENTAGE_POINT)
+    if unit[0].dimensions in _HALVED and (half := _HALF.match(text, unit[1])) is not None:
+        values = tuple(value + Decimal("0.5") for value in values)
+        return replace(number, values=values, step=step, end=half.end(), unit=unit[0])
     # "1m75", "m s^-1": what goes on is not read.
     cut = re.match(r"\d|\s?[a-z]{1,3}\^[-−]", text[unit[1] :]) is not None
     return replace(number, values=values, step=step, end=unit[1], unit=unit[0], bound=number.bound or cut)
@@ -231,19 +260,26 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
 
 def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
     """With what the words around say: a minus, "about", "at least", a range."""
-    gaps = [text[one.end : other.start] for one, other in pairwise(found)]
+    counters = [counter_after(text, one.end) if one.unit is None else None for one in found]
+    ends = [counter[1] if counter else one.end for one, counter in zip(found, counters, strict=True)]
+    gaps = [text[end : other.start] for end, other in zip(ends, found[1:], strict=False)]
     ranges = [
-        bool(gap.strip()) and len(gap) <= 8 and _RANGE.fullmatch(gap.strip()) is not None for gap in gaps
+        bool(gap.strip())
+        and len(gap) <= 8
+        and (_COUNTED_RANGE if counter else _RANGE).fullmatch(gap.strip()) is not None
+        for gap, counter in zip(gaps, counters, strict=False)
     ]
     for place, one in enumerate(found):
-        before, behind = text[max(0, one.start - 32) : one.start], text[one.end : one.end + 24]
+        before, behind = text[max(0, one.start - 32) : one.start], text[ends[place] : ends[place] + 24]
         bound = one.bound or any(ranges[max(0, place - 1) : place + 1])
         bound = bound or _BOUND.search(before) is not None or _BOUND_AFTER.match(behind) is not None
         bound = bound or re.search(r"\d:$", before) is not None
         minus = _MINUS.search(before[-12:]) is not None or _BELOW_ZERO.match(behind) is not None
         values = tuple(-abs(value) for value in one.values) if minus else one.values
         about = ABOUT.search(before) or _ABOUT_AFTER.match(behind)
-        yield replace(one, values=values, bound=bound, about=about is not None)
+        counter = counters[place]
+        ordinal = one.ordinal or (counter is not None and counter[0] in ORDINALS)
+        yield replace(one, values=values, bound=bound, about=about is not None, ordinal=ordinal)
 
 
 def _ratio(above: str, below: str) -> Decimal:

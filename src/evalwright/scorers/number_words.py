@@ -48,20 +48,38 @@ _MYRIADS = {
 _SIGNS = "".join((*_DIGITS, *_PLACES, *_MYRIADS))
 _CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
 _RATIO = re.compile(r"分之|分の|분의 ?")
-_COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ"
+_COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ匹頭冊枚階歳岁歲层張张辆隻台"
 _KOREAN_COUNTED = re.compile(
-    r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|입니다|이다|\W|$)"
+    r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|위|점|장|대|입니다|이다|이에요|이며|이고|이지|이요|이라|\W|$)"
 )
-_NATIVE = {
+_NATIVE_ONES = {
     word: value
     for value, words in enumerate(word_list("하나|한 둘|두 셋|세 넷|네 다섯 여섯 일곱 여덟 아홉"), 1)
     for word in words.split("|")
-} | {
+}
+_NATIVE_TENS = {
     word: value
     for value, words in zip(range(10, 100, 10), word_list("열 스물|스무 서른 마흔 쉰 예순 일흔 여든 아흔"), strict=True)
     for word in words.split("|")
 }  # fmt: skip
-_NATIVE_RUN = re.compile(rf"(?<![가-힣])({'|'.join(_NATIVE)})({'|'.join(_NATIVE)})?(?=\s?(?:개|명|마리|살|번|가지|곳|달|시간)|[\s.,]|$)")  # fmt: skip
+_NATIVE = _NATIVE_ONES | _NATIVE_TENS | {"첫": 1}
+_NATIVE_COUNTED = (
+    r"(?=\s?(?:개|명|마리|살|번|가지|곳|달|시간|권|장|대|병|잔|그루|송이|켤레|쌍|사람|째)"
+    r"|(?:입니다|이다|이에요|예요|이요|이고|이며|이지요|이죠)|[\s.,]|$)"
+)
+_NATIVE_RUN = re.compile(
+    rf"(?<![가-힣\d])(?:({'|'.join(_NATIVE_TENS)}) ?)?({'|'.join(_NATIVE_ONES)}){_NATIVE_COUNTED}"
+    rf"|(?<![가-힣])({'|'.join(_NATIVE_TENS)}){_NATIVE_COUNTED}|(?<![가-힣])(첫)(?= ?번째|째)"
+)
+_COPULA_BEHIND = re.compile(r"이(?=다(?![가-힣])|에요|며|고|지|요|라)")
+"""The copula of a number in words, which begins like the word for two: "사십이다" is 40, "사십이이다" 42."""
+_KOREAN_POINT = re.compile(
+    r"(?<![가-힣])([영공일이삼사오육칠팔구십백천]+)점([영공일이삼사오육칠팔구]+?)"
+    r"(?=\s|$|[.,]|이다(?![가-힣])|다(?![가-힣])|입니다|이에요|퍼센트|도|미터|초|배)"
+)
+"""A decimal in words: "영점오"."""
+_LONE_DIGIT = re.compile(r"[삼오구] (?:개|명|권|원|번|층|회|위|점|장|대|마리)|[일이삼사오구](?:층|개월)")
+"""A digit in Korean that is no other word, for what stands behind it."""
 
 
 class Spelled(NamedTuple):
@@ -261,7 +279,8 @@ def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
 
 def _east_asian(text: str) -> Iterator[Spelled]:
     end = 0
-    for run in _CHARACTERS.finditer(text):
+    for whole in _CHARACTERS.finditer(text):
+        run = _without_copula(whole, text)
         if run.start() < end or not _is_number(run, text):
             continue
         value, end = Decimal(characters(run.group())), run.end()
@@ -272,8 +291,19 @@ def _east_asian(text: str) -> Iterator[Spelled]:
             "第点點점半数几"
         )
         yield Spelled(value, run.start(), end, cut)
+    for point in _KOREAN_POINT.finditer(text):
+        decimals = "".join(str(_DIGITS[char]) for char in point[2])
+        yield Spelled(Decimal(f"{characters(point[1])}.{decimals}"), *point.span())
     for native in _NATIVE_RUN.finditer(text):
-        yield Spelled(Decimal(_NATIVE[native[1]] + _NATIVE.get(native[2] or "", 0)), *native.span())
+        parts = [_NATIVE[word] for word in native.groups() if word]
+        yield Spelled(Decimal(sum(parts)), *native.span())
+
+
+def _without_copula(run: re.Match[str], text: str) -> re.Match[str]:
+    """A run of number characters without the copula at its end."""
+    if len(run.group()) < 2 or _COPULA_BEHIND.match(text, run.end() - 1) is None:
+        return run
+    return _CHARACTERS.match(text, run.start(), run.end() - 1) or run
 
 
 def _is_number(run: re.Match[str], text: str) -> bool:
@@ -287,9 +317,19 @@ def _is_number(run: re.Match[str], text: str) -> bool:
         )
         age = signs == "만" and text[run.end() + 1 : run.end() + 2].isdecimal()
         return (
-            known and not age and not "가" <= before <= "힣" and (len(signs) > 1 or signs in "백천만육칠팔")
+            known
+            and not age
+            and not "가" <= before <= "힣"
+            and (
+                len(signs) > 1
+                or signs in "백천만육칠팔"
+                or _RATIO.match(text, run.end()) is not None
+                or _LONE_DIGIT.match(text, run.start()) is not None
+            )
         )
-    return len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED
+    return (
+        len(signs) > 1 or not "一" <= after <= "鿿" or after in _COUNTED or text.startswith("番目", run.end())
+    )
 
 
 def characters(run: str) -> int:

@@ -23,6 +23,8 @@ MAX_STEMS = 200
 """Words with one beginning that are compared with each other."""
 
 _WORD = re.compile(rf"(?:(?![{SPACELESS}])[^\W_])+|[{SPACELESS}]+")
+_PLACE_BEHIND = re.compile(r"\s?(?:번(?!째)|番(?!目))")
+_BARE_NUMBER = re.compile(r"[\s*\"']*([1-9])(?![)）])(?:입니다|이다|이에요|예요|です|だ)?[\s.。*\"']*")
 _SPACELESS = re.compile(f"[{SPACELESS}]")
 _LABEL_ALONE = re.compile(r"[(\[]?\s?([A-Za-z]|\d)\s?[)\].:]?")
 _LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
@@ -61,6 +63,7 @@ class OptionTexts:
         numbers = [find_numbers(plain(choice), language) for choice in choices]
         values = [found[0].value if len(found) == 1 else None for found in numbers]
         self.values = values if None not in values and len(set(values)) == len(values) else []
+        self.has_places = any(_PLACE_BEHIND.search(choice) for choice in choices)
         joined = {
             piece: option for option, own in enumerate(self.own) for piece in own if _within_words(piece)
         }
@@ -89,7 +92,7 @@ class OptionTexts:
         folded = _folded_in_place(text)
         if self.values:
             for number in find_numbers(text, self.language):
-                if number.value in self.values:
+                if number.value in self.values and not self._is_place(text, number.end):
                     yield self.values.index(number.value), number.start, number.end
         for option in sorted(range(len(self.whole_of)), key=lambda option: -len(self.whole_of[option])):
             for start, end in self._whole_places(folded, self.whole_of[option]):
@@ -104,6 +107,19 @@ class OptionTexts:
             for own, option in self._stems.get(word.group()[:STEM_CHARS], ()):
                 if _same_word(word.group(), own):
                     yield option, *word.span()
+
+    def _is_place(self, text: str, end: int) -> bool:
+        """Whether a number is an option's place ("5번") and not its text."""
+        return not self.has_places and _PLACE_BEHIND.match(text, end) is not None
+
+    def place_or_text(self, text: str) -> bool:
+        """Whether a text is a number that is one option's place and stands in another's text: "3" where the first is "3개"."""
+        bare = _BARE_NUMBER.fullmatch(text.strip())
+        if bare is None or not self.values:
+            return False
+        place = int(bare[1]) - 1
+        named = [option for option, number in enumerate(self.values) if number == place + 1]
+        return 0 <= place < len(self.values) and bool(named) and named != [place]
 
     def echo(self, text: str) -> int:
         """How many words of the question a stretch of text takes up."""

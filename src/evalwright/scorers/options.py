@@ -76,9 +76,14 @@ _BEHIND = re.compile(
     re.IGNORECASE,
 )
 _WRONG = re.compile(
-    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아[니닌닙]",
+    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아(?:니(?!면)|[닌닙])",
     re.IGNORECASE,
 )
+_WRONG_LABEL = re.compile(
+    rf"(?<![^\W_])(?:{alternatives('wrong_label')})(?:\s?(?:은|는|は|是|is|are|ist|sind|est|sont|es|son|é|è|adalah|là))?[\s:：(（\[\"'*]*$",
+    re.IGNORECASE,
+)
+"""What calls the option behind it a wrong one: "오답: (A)", "Wrong answer: A"."""
 _WORDS = re.compile("[가-힣ぁ-ヿ]")
 _COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
 _BECAUSE = re.compile(
@@ -309,6 +314,8 @@ class Options:
         listing: whether the text goes through the options, so that what stands behind a letter is said of it; elsewhere "B. A desk is no
         fruit" claims B and says why.
         """
+        if _WRONG_LABEL.search(text[max(last, one.start - 40) : one.start]):
+            return True
         before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
         reach = text[one.end : min(following, one.end + 40)]
         rest = reach.lstrip(" .):]")

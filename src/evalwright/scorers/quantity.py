@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.contrast import behind_turn, is_set_against
+from evalwright.scorers.counters import counter_after
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
 from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
 from evalwright.scorers.text.cues import anywhere, cues
@@ -46,7 +48,7 @@ _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?
 _ASKED, _SHARE_ASKED = pattern("asks_for"), pattern("asks_for_a_share")
 _BOUND_ASKED = pattern("asks_for_a_bound")
 _ONCE = pattern("once")
-_SET_AGAINST, _SET_AGAINST_BEHIND = pattern("set_against"), pattern("set_against_behind")
+_FOLLOWS = pattern("follows")
 _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
 _WRONG_BEHIND = re.compile(
@@ -68,7 +70,10 @@ State = Literal["right", "wrong", "unsure"]
 
 
 class Goal(NamedTuple):
-    """A right number, its unit where it has one, how many significant figures it shows; the unit's magnitude; how it is written."""
+    """A right number, its unit where it has one, how many significant figures it shows; the unit's magnitude; how it is written.
+
+    counter: what it counts, where its language has a word for that behind numbers. ordinal: it is a place in an order ("세 번째").
+    """
 
     value: Decimal
     unit: Unit | None
@@ -76,6 +81,8 @@ class Goal(NamedTuple):
     year: bool
     scale: Decimal = Decimal(1)
     written: str = ""
+    counter: str = ""
+    ordinal: bool = False
 
     @property
     def fraction(self) -> bool:
@@ -146,14 +153,26 @@ def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) 
     out = []
     for target, numbers in found:
         cardinals = [one for one in numbers if not one.ordinal]
+        counted = [one for one in numbers if _counter(plain(target).strip(), one)]
+        cardinals = cardinals or counted
         if len(cardinals) != 1 or cardinals[0].bound:
             continue
         one = cardinals[0]
+        counter = _counter(plain(target).strip(), one)
         whole = one.value == int(one.value)
-        year = whole and one.unit is None and asked is None and 1000 <= one.value <= 2100
+        is_bare = one.unit is None and asked is None and not counter
+        year = whole and is_bare and 1000 <= one.value <= 2100
         figures = len(one.value.normalize().as_tuple().digits)
-        out.append(Goal(one.value * factor, one.unit or asked, figures, year, factor, target))
+        goal_unit = one.unit or (None if counter else asked)
+        goal = Goal(one.value * factor, goal_unit, figures, year, factor, target, counter, one.ordinal)
+        out.append(goal)
     return tuple(out)
+
+
+def _counter(text: str, one: Number) -> str:
+    """What a number counts, as its counter is called; "" where it has a unit or no counter behind it."""
+    found = counter_after(text, one.end) if one.unit is None else None
+    return found[0] if found else ""
 
 
 def _asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
@@ -188,6 +207,8 @@ class Numbers:
         self.goals, self.tolerance, self.question, self.language = goals, tolerance, asked, language
         self.cues = cues(language)
         self.year = any(goal.year for goal in goals)
+        self.counters = {goal.counter for goal in goals if goal.counter}
+        self.is_ordinal = any(goal.ordinal for goal in goals)
         self.is_asked_roughly = ABOUT.search(question.rstrip(" ?")) is not None or any(
             ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals
         )
@@ -217,6 +238,8 @@ class Numbers:
             return incorrect(f"'{text[:60]}' is not worked out", "a sum that is not worked out")
         answer, is_firm = self._chosen(text, said, numbers)
         state = self._state(answer)
+        if state == "right" and self._counts_otherwise(text, answer):
+            state = "unsure"
         shown = f"'{_shown(text, answer)}'"
         is_right = state == "right"
         if self._denied(text, answer):
@@ -237,7 +260,7 @@ class Numbers:
         doubt = "" if is_firm or states <= {state} or "right" not in states else "several numbers"
         if is_right:
             return correct(f"{shown} is the target number", doubt)
-        if answer.word and self.language != "en":
+        if answer.word and self.language != "en" and _counter(text, answer) not in self.counters:
             doubt = doubt or "a number in words"
         return incorrect(f"{shown} is another number", doubt)
 
@@ -256,7 +279,9 @@ class Numbers:
 
     def _answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, the question's, or what an equation starts from."""
-        numbers = [one for one in find_numbers(text, self.language) if not one.ordinal]
+        numbers = [one for one in find_numbers(text, self.language) if self.is_ordinal or not one.ordinal]
+        if any(_counter(text, one) in self.counters for one in numbers):
+            numbers = [one for one in numbers if not self._counts_otherwise(text, one)]
         years_only = [one for one in numbers if _looks_like_year(one)]
         if self.year:
             numbers = years_only or numbers
@@ -270,6 +295,13 @@ class Numbers:
             for place, one in enumerate(numbers)
             if not any(_restates(one, other) for other in numbers[:place])
         ]
+
+    def _counts_otherwise(self, text: str, one: Number) -> bool:
+        """Whether a number counts or measures something else than the target does."""
+        if not self.counters:
+            return False
+        counter = _counter(text, one)
+        return one.unit is not None or (bool(counter) and counter not in self.counters)
 
     def _chosen(self, text: str, said: Said, numbers: Sequence[Number]) -> tuple[Number, bool]:
         """The number that answers, and whether it surely is the one: in bold, in a conclusion, alone at the beginning, else the first."""
@@ -292,7 +324,9 @@ class Numbers:
         start, stop = holding[-1][0]
         if _CONCLUDES.search(text[start:stop]) or _SUM.search(text):
             equals = text.rfind("=", start, stop)
-            behind = [number for number in holding[-1][1] if number.start > equals]
+            follows = max((match.end() for match in _FOLLOWS.finditer(text, start, stop)), default=0)
+            last = [number for number in holding[-1][1] if number.start >= max(equals, follows)]
+            behind = last or [number for number in holding[-1][1] if number.start > equals]
             return (behind or holding[-1][1])[0], _CONCLUDES.search(text[start:stop]) is not None
         counting = [number for number in numbers if self._counts(text, number)]
         if counting:
@@ -303,7 +337,9 @@ class Numbers:
     def _denied(self, text: str, number: Number) -> bool:
         """Whether a negation stands before a number in its clause, or behind it where the language denies so."""
         start = max((mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0)
-        before = text[max(start, number.start - 30) : number.start]
+        before = behind_turn(text[max(start, number.start - 30) : number.start], self.cues)
+        if is_set_against(text, number.start, number.end):
+            return True
         if self.cues.denies(read(before).tokens, before) or before.rstrip().endswith(("≠", "!=")):
             return True
         stop = next((mark.start() for mark in _CLAUSE.finditer(text, number.end)), len(text))
@@ -320,7 +356,7 @@ class Numbers:
         before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
         if _ONCE.search(before) or self._is_left_behind(text, one):
             return True
-        return _SET_AGAINST.search(before) is not None or _SET_AGAINST_BEHIND.match(text, one.end) is not None
+        return is_set_against(text, one.start, one.end)
 
     def _is_left_behind(self, text: str, one: Number) -> bool:
         """Whether a number is the old one of a change: "fell from 9 to 8"."""

@@ -14,6 +14,7 @@ from functools import lru_cache
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.clock import is_time, judge_time
+from evalwright.scorers.counters import counter_after
 from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.names import Names
@@ -212,7 +213,10 @@ def _is_number(target: str, language: str) -> bool:
     """Whether a target of no stated type is nothing but a number, with its unit."""
     text = plain(target)
     numbers = find_numbers(text, language)
-    if len(numbers) != 1 or numbers[0].ordinal:
+    if len(numbers) != 1:
         return False
-    around = text[: numbers[0].start] + text[numbers[0].end :]
+    counter = counter_after(text, numbers[0].end)
+    if numbers[0].ordinal and counter is None:
+        return False
+    around = text[: numbers[0].start] + text[counter[1] if counter else numbers[0].end :]
     return not any(map(str.isalnum, around))

@@ -18,7 +18,7 @@ _LONG_PREFIXES = {
 }  # fmt: skip
 _WORD = re.compile(
     r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}|кубическ\w{2,4}|vierkante|kubieke)[ -]?)?"
-    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹])(?:\^?(?P<raised>[23²³])(?!\d)|[ -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
+    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹₩])(?:\^?(?P<raised>[23²³])(?!\d)|[ -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
     re.IGNORECASE,
 )
 _SECOND = re.compile(r"[ -]([^\W\d_]{1,16})")

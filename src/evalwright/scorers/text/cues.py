@@ -19,6 +19,8 @@ _TABLES: dict[str, dict[str, str]] = tomllib.loads(
 )
 ANYWHERE = "any"
 """The line of a table for scripts without spaces."""
+_KOREAN_OR = "아니면"
+"""The Korean for "or", which is "if it is not"."""
 _REVISION = re.compile(
     r"(?:^|[.,;:!?…—–(\n،؛。，、！？।]|\s--?)\s*(?:oh,? |hmm+,? |no,? |non,? |nein,? )?(?:"
     + "|".join(row for code, row in _TABLES["revision_re"].items() if code != ANYWHERE)
@@ -58,6 +60,8 @@ def words(table: str, language: str = "") -> frozenset[str]:
 
 def anywhere(table: str, text: str) -> bool:
     """Whether a word of a script without spaces stands in a text."""
+    if table == "negation":
+        text = text.replace(_KOREAN_OR, "")
     return not text.isascii() and any(sign in text for sign in _TABLES[table][ANYWHERE].split())
 
 

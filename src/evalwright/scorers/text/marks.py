@@ -52,7 +52,8 @@ def ordinals() -> re.Pattern[str]:
     """Words for a place in a list in all languages, in groups named `place1` to `place5`."""
     words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
     # Without spaces a word is one for a place only before an option's noun: 第一个选项, but 第一次.
-    place = rf"(?:(?<![^\W_])(?=(?:{words})(?!\w{{3}}))|(?<=[{SPACELESS}])(?=(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}(?:{_nouns()})))"
+    ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
+    place = rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?=(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}(?:{_nouns()})))"
     return re.compile(rf"{place}(?:{_placed('ordinal')})", re.IGNORECASE)
 
 

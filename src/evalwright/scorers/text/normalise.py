@@ -126,7 +126,12 @@ def plain(text: str) -> str:
     return text
 
 
+_WIDE_THOUSANDS = re.compile(r"(?<=[０-９])，(?=[０-９]{3}(?![０-９]))")
+"""A comma of full width that parts thousands."""
+
+
 def _one_spelling(text: str) -> str:
+    text = _WIDE_THOUSANDS.sub(",", text)
     text = _SUPERSCRIPT_RUN.sub(lambda run: "^" + run.group().translate(_SUPERSCRIPTS), text)
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text).translate(_SIGNS)).translate(_SIGNS)
     if not text.isascii() and any(
