@@ -132,6 +132,12 @@ def remarks(runs: Sequence[Run]) -> list[str]:
     ]
 
 
+def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
+    """The warnings, each once, that a column of images of a data file was not sent."""
+    notes = (task["metadata"].get("images_not_sent") for run in runs for task in run.data["tasks"])
+    return [str(note) for note in dict.fromkeys(filter(None, notes))]
+
+
 def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
     """Why images of prompts are not kept beside the record, where somebody might look for them there."""
     for run in runs:
