@@ -83,7 +83,10 @@ def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
         return
     for file in files:
         echo(f"Written: {file}")
-    say("run.json is copied as it stands, with the tasks' definitions. Questions and answers are left out.")
+    say(
+        "Questions and answers are left out. run.json has how the runs were made (models, settings, prompts as templates, scorers) and their "
+        "numbers; what may hold a text of a row has its SHA-256 in its place."
+    )
 
 
 def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
