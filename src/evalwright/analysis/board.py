@@ -28,7 +28,7 @@ from evalwright.analysis.words import count, counted, few_clusters, listed, plur
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
 from evalwright.core.shown import Shown
-from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.metrics.tree import distinct
 from evalwright.runs.accepted_failures import accepts_failures, missing_samples
 from evalwright.runs.confirmed import confirm_all, published_from, published_notes
@@ -441,6 +441,9 @@ def _notes(
     if any(row.n_missing for row in rows):
         ranked = "; ranks come from the items that two models both have" if made is not None else ""
         yield f"Missing answers are left out and counted{ranked}."
+        shown_metrics = [metric for row in rows for task in row.cells for metric in row.metrics[task]]
+        if any(metric.kind in RATES_OF_ALL and metric.estimate.n_missing for metric in shown_metrics):
+            yield RATES_OF_ALL_NOTE
     yield from _given_up_notes(runs, called(runs))
     if provisional := [f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional]:
         their = "their scores and ranks are" if len(provisional) > 1 else "its score and rank are"

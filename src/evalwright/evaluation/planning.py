@@ -242,11 +242,14 @@ def _with_rules(number: int, plans: Sequence[Plan], configuration: Configuration
 
 def _check_in_step(plans: Sequence[Plan]) -> None:
     """Models that are asked in step must be asked the same."""
+    first_plan = plans[0]
     for plan in plans[1:]:
-        for task, order, first in zip(plan.tasks, plan.orders, plans[0].orders, strict=True):
-            if order is not first:
+        for number, task in enumerate(plan.tasks):
+            is_same_data = task.samples.content_hash == first_plan.tasks[number].samples.content_hash
+            # Shards have their part of the order, each model a copy of it.
+            if not is_same_data or plan.orders[number].items != first_plan.orders[number].items:
                 raise ConfigurationError(
-                    f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{plans[0].model.name}', so "
+                    f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{first_plan.model.name}', so "
                     f"stopping rules and budgets cannot cover both. Run them separately, or with the same --format."
                 )
 
