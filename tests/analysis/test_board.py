@@ -243,8 +243,8 @@ def test_missing_and_unsure_answers_have_columns_and_a_mark(tmp_path: Path) -> N
 
 
 def test_the_share_of_missing_answers_is_of_all_that_was_asked(tmp_path: Path) -> None:
-    silent: list[Any] = [None] * 2 + [Score(None)] * 20 + [1.0] * 18
-    many: list[Any] = [None] * 3 + [Score(None)] * 20 + [1.0] * 17
+    silent: list[Any] = [None] * 2 + ["no score"] * 20 + [1.0] * 18
+    many: list[Any] = [None] * 3 + ["no score"] * 20 + [1.0] * 17
     runs = [
         make_run(tmp_path, scores=silent, model="demo/few", name="few"),
         make_run(tmp_path, scores=many, model="demo/many", name="many"),
