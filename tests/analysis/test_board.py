@@ -266,6 +266,20 @@ def test_missing_answers_in_the_answer_rate_are_said(tmp_path: Path) -> None:
     assert sum(said in str(block) for block in shown) == 2
 
 
+def test_nobody_is_told_to_run_again_what_was_imported(tmp_path: Path) -> None:
+    scores = [None] * 5 + [1.0] * 20
+    ours = make_run(tmp_path, scores=scores, name="ours")
+    make_run(tmp_path, scores=scores, name="theirs", model="demo/b")
+    with edited(tmp_path / "theirs") as data:
+        data["configuration"]["imported"] = {"format": "x"}
+    theirs = open_run(tmp_path / "theirs")
+    (note,) = [note for note in make_board([ours, theirs]).notes if "More than 5%" in note]
+    assert "command that made 'ours' to fill its gap" in note
+    assert "only the program that made 'theirs' can send these requests again" in note
+    (alone,) = [note for note in make_board([theirs]).notes if "More than 5%" in note]
+    assert "evalwright run" not in alone
+
+
 def test_what_a_budget_left_out_is_said(tmp_path: Path) -> None:
     runs = [
         make_run(tmp_path, scores=[1.0, 0.0] * 20, model="demo/a", name="a"),
