@@ -94,7 +94,9 @@ def test_a_text_in_any_part_that_is_not_named_is_hidden(place: str) -> None:
             data["configuration"]["models"] = [{"model": "scripted/map", "arguments": {"answers": rows}}]
             data["model"]["arguments"] = {"answers": rows, "temperature": 0.5}
         elif place == "options":
-            data["tasks"][0]["scorers"] = [{"name": "score", "kind": "exact", "options": {"accepted": ["canary"]}}]
+            data["tasks"][0]["scorers"] = [
+                {"name": "score", "kind": "exact", "options": {"accepted": ["canary"]}}
+            ]
         else:
             data["tasks"][0]["definition"]["variables"] = {"question": "canary"}
     assert "canary" not in published_text("mine")

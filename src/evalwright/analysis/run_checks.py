@@ -10,7 +10,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from evalwright.analysis.words import listed
 from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task

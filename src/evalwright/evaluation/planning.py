@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import (
-    closest,
     AbilityError,
     ConfigurationError,
     OutOfReach,
@@ -20,6 +19,7 @@ from evalwright.core.errors import (
     ScoringError,
     TaskError,
     UsageError,
+    closest,
 )
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
@@ -173,7 +173,11 @@ def _check_given_up(ids: Sequence[str], tasks: Sequence[Task]) -> None:
     if unknown:
         name = next(iter(unknown))
         near = closest(name, known)
-        hint = f"Did you mean '{near[0]}'?" if near else "`evalwright tasks preview` shows samples with their ids."
+        hint = (
+            f"Did you mean '{near[0]}'?"
+            if near
+            else "`evalwright tasks preview` shows samples with their ids."
+        )
         raise ConfigurationError(f"There is no sample '{printable(name)}' to give up (--give-up). {hint}")
 
 

@@ -71,7 +71,9 @@ def _settings(part: Any) -> Any:
 
 def _arguments(part: Any) -> Any:
     """Named arguments, those with numbers and names; lists and mappings are hidden."""
-    return {key: _scalar(inner) for key, inner in part.items()} if isinstance(part, Mapping) else _hidden(part)
+    return (
+        {key: _scalar(inner) for key, inner in part.items()} if isinstance(part, Mapping) else _hidden(part)
+    )
 
 
 def _templates(part: Any) -> Any:
@@ -88,10 +90,13 @@ def _templates(part: Any) -> Any:
 def _mapping(rules: Mapping[str, Rule]) -> Rule:
     """The rule of a mapping whose keys have rules; what stands at any other key is hidden."""
 
+    def rule_of(key: str) -> Rule:
+        return rules.get(key, _hidden)
+
     def publish(part: Any) -> Any:
         if not isinstance(part, Mapping):
             return _hidden(part)
-        return {key: rules.get(key, _hidden)(inner) for key, inner in part.items()}
+        return {key: rule_of(key)(inner) for key, inner in part.items()}
 
     return publish
 
@@ -167,7 +172,9 @@ _CONFIG = _mapping(
 """Of the configuration of another framework's task: what it is, and what its numbers are made by."""
 _DEFINITION = _mapping(
     {
-        **_all("task name version description group score_as_empty no_answer slices metrics answer where", _whole),
+        **_all(
+            "task name version description group score_as_empty no_answer slices metrics answer where", _whole
+        ),
         "dataset": _DATASET,
         "sample": _templates,
         "prompt": _PROMPT,

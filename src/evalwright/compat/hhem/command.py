@@ -248,7 +248,6 @@ def _answer_lines(answer: str) -> list[str]:
 def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str, Any]) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
-
     from evalwright.reports.markers import check_text_file
 
     check_file(Path(given["output_dir"]) / "leaderboard.md")

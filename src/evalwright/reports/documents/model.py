@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.analysis.board import Board
-from evalwright.metrics.registry import BOUNDED
-from evalwright.metrics.registry import RATES_OF_ALL
+from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of

@@ -9,8 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from evalwright.metrics.registry import BOUNDED
-from evalwright.metrics.registry import RATES_OF_ALL, RATES_OF_ALL_NOTE
+from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
