@@ -65,7 +65,7 @@ OF_ALL_ASKED = {"answer-rate": {}, "outcome-share": {"outcome": "refused"}}
 @pytest.mark.parametrize("kind", OF_ALL_ASKED)
 def test_nothing_but_failures_where_they_count(kind: str) -> None:
     found = compute(kind, Column(EMPTY, {}, n_missing=3), OF_ALL_ASKED[kind])
-    assert (found.value, found.n, found.n_missing) == (0.0, 0, 3)
+    assert math.isnan(found.value) and (found.n, found.n_missing) == (0, 3)
     assert found.bounds == pytest.approx((0.0, 1.0))
 
 

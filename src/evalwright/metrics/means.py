@@ -176,7 +176,8 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
 
     failed, clusters = column.n_missing, column.clusters
     if failed and not len(values):
-        return nothing_scored(column, level, f"no interval: all {failed:,} requests failed")
+        unknown = nothing_scored(column, level, f"no interval: all {failed:,} requests failed")
+        return replace(unknown, bounds=(0.0, 1.0))
     everything = np.concatenate([values, np.zeros((failed, *values.shape[1:]))])
     if clusters is not None:
         codes = np.unique(clusters, return_inverse=True)[1]

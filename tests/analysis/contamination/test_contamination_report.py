@@ -244,4 +244,4 @@ def test_dates_that_cannot_be_read_are_counted_apart() -> None:
     (cut_off,) = report["cut_offs"]
     assert (cut_off["undated"], cut_off["unreadable"]) == (2, 2)
     text = " ".join(typed("contamination", "dated", "--cut-off", "2024-06").text.split())
-    assert "2 items have something in 'created_at' that is no date such as 2024-06-15" in text
+    assert "2 items have something in 'created_at' that is not a date such as 2024-06-15" in text

@@ -99,7 +99,7 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
         if one.unreadable:
             yield (
                 f"{one.task}: {counted(one.unreadable, 'item')} {'has' if one.unreadable == 1 else 'have'} something in '{one.key}' that is "
-                f"no date such as 2024-06-15; they are on neither side."
+                f"not a date such as 2024-06-15; they are on neither side."
             )
         if one.shared_clusters:
             yield (
