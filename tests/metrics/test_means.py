@@ -116,7 +116,7 @@ def test_the_answer_rate_without_failures_is_the_share() -> None:
 
 def test_nobody_answered_where_everything_failed() -> None:
     found = answer_rate(Column(np.zeros(0), {}, n_missing=5))
-    assert (found.value, found.n, found.n_missing) == (0.0, 0, 5)
+    assert math.isnan(found.value) and (found.n, found.n_missing) == (0, 5)
     assert found.bounds == pytest.approx((0.0, 1.0))
 
 
