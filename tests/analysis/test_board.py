@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from evalwright.analysis.board import Board, make_board
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Score
 from evalwright.reports.documents.board import board_document, coverage
+from evalwright.reports.documents.run import run_document
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run, open_run
 from support.runs import edited, make_run, rewrite
@@ -238,6 +240,44 @@ def test_missing_and_unsure_answers_have_columns_and_a_mark(tmp_path: Path) -> N
     assert any("More than 5% of the answers of demo/many (6.0%) are missing" in note for note in board.notes)
     assert any("Limited to part of the items (--limit): demo/many (100)" in note for note in board.notes)
     assert not any("Failed" in note for note in board.notes)
+
+
+def test_the_share_of_missing_answers_is_of_all_that_was_asked(tmp_path: Path) -> None:
+    silent: list[Any] = [None] * 2 + ["no score"] * 20 + [1.0] * 18
+    many: list[Any] = [None] * 3 + ["no score"] * 20 + [1.0] * 17
+    runs = [
+        make_run(tmp_path, scores=silent, model="demo/few", name="few"),
+        make_run(tmp_path, scores=many, model="demo/many", name="many"),
+    ]
+    board = make_board(runs)
+    assert {row.run: row.provisional for row in board.rows} == {"few": False, "many": True}
+    assert any("of demo/many (7.5%) are missing" in note for note in board.notes)
+
+
+def test_missing_answers_in_the_answer_rate_are_said(tmp_path: Path) -> None:
+    some = make_run(tmp_path, scores=[1.0] * 20 + [None], more_metrics=["answer-rate"], name="some")
+    none = make_run(tmp_path, scores=[None] * 21, more_metrics=["answer-rate"], name="none", model="demo/b")
+    assert some.tasks[0].metrics[1].estimate.value == pytest.approx(20 / 21)
+    rate = none.tasks[0].metrics[1].estimate
+    assert math.isnan(rate.value) and rate.n_missing == 21
+    said = "a missing answer counts as not answered"
+    assert any(said in note for note in make_board([some, none]).notes)
+    shown = [block for run in (some, none) for block in run_document(run).blocks]
+    assert sum(said in str(block) for block in shown) == 2
+
+
+def test_nobody_is_told_to_run_again_what_was_imported(tmp_path: Path) -> None:
+    scores = [None] * 5 + [1.0] * 20
+    ours = make_run(tmp_path, scores=scores, name="ours")
+    make_run(tmp_path, scores=scores, name="theirs", model="demo/b")
+    with edited(tmp_path / "theirs") as data:
+        data["configuration"]["imported"] = {"format": "x"}
+    theirs = open_run(tmp_path / "theirs")
+    (note,) = [note for note in make_board([ours, theirs]).notes if "More than 5%" in note]
+    assert "command that made 'ours' to fill its gap" in note
+    assert "only the program that made 'theirs' can send these requests again" in note
+    (alone,) = [note for note in make_board([theirs]).notes if "More than 5%" in note]
+    assert "evalwright run" not in alone
 
 
 def test_what_a_budget_left_out_is_said(tmp_path: Path) -> None:

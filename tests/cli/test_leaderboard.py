@@ -34,6 +34,29 @@ def _all(folder: Path) -> dict[str, bytes]:
     }
 
 
+def test_the_page_of_a_model_that_left_the_board_is_removed(folder: Path) -> None:
+    pages = folder / "models"
+    assert typed("leaderboard", "a", "b", "--pages", "models").code == 0
+    assert typed("leaderboard", "b", "--pages", "models", "--title", "Another").code == 0
+    assert typed("leaderboard", "a", "b", "--pages", "models").code == 0
+    (pages / "mine.html").write_text("<!doctype html>\nmine")
+    assert sorted(page.name for page in pages.iterdir()) == ["mine.html", "x-a.html", "x-b.html"]
+    # Another board's pages stay, as does what somebody else wrote.
+    other = typed("leaderboard", "b", "--pages", "models", "--title", "Another")
+    assert other.code == 0 and "Removed" not in other.err and (pages / "x-a.html").exists()
+    done = typed("leaderboard", "b", "--pages", "models")
+    assert done.code == 0 and "Removed: models/x-a.html (no longer on the board)" in done.err, done.err
+    assert sorted(page.name for page in pages.iterdir()) == ["mine.html", "x-b.html"]
+
+
+@pytest.mark.parametrize("name", ["articles.csv", "rows.JSONL", "leaderboard.yaml", "providers.toml"])
+def test_a_board_is_not_put_into_data_or_settings(folder: Path, name: str) -> None:
+    (folder / name).write_text("id,text\n1,a\n")
+    done = typed("leaderboard", "a", "b", "--into", name, "--csv", "board.csv")
+    assert done.code == 2 and "it is a file of data or settings. Name a Markdown file" in done.err
+    assert (folder / name).read_text() == "id,text\n1,a\n" and not (folder / "board.csv").exists()
+
+
 def test_everything_at_once_and_again(folder: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
     (folder / "README.md").write_bytes(b"# Mine\r\n\r\ntext\r\n")

@@ -135,6 +135,12 @@ def test_filters_and_the_limit_come_before_the_shards() -> None:
     assert parts[1].configuration["shard"] == "2/3"
 
 
+def test_a_budget_for_all_shards_covers_several_models() -> None:
+    models = (ModelSpec("scripted/echo"), ModelSpec("scripted/constant"))
+    first, second = plans(models=models, budget=("500 requests",), shard="1/2")
+    assert list(first.units()) == list(second.units()) and first.total == 6
+
+
 def an_answer(prompt: str) -> str:
     return prompt
 

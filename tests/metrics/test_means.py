@@ -65,7 +65,7 @@ OF_ALL_ASKED = {"answer-rate": {}, "outcome-share": {"outcome": "refused"}}
 @pytest.mark.parametrize("kind", OF_ALL_ASKED)
 def test_nothing_but_failures_where_they_count(kind: str) -> None:
     found = compute(kind, Column(EMPTY, {}, n_missing=3), OF_ALL_ASKED[kind])
-    assert (found.value, found.n, found.n_missing) == (0.0, 0, 3)
+    assert math.isnan(found.value) and (found.n, found.n_missing) == (0, 3)
     assert found.bounds == pytest.approx((0.0, 1.0))
 
 
@@ -116,7 +116,7 @@ def test_the_answer_rate_without_failures_is_the_share() -> None:
 
 def test_nobody_answered_where_everything_failed() -> None:
     found = answer_rate(Column(np.zeros(0), {}, n_missing=5))
-    assert (found.value, found.n, found.n_missing) == (0.0, 0, 5)
+    assert math.isnan(found.value) and (found.n, found.n_missing) == (0, 5)
     assert found.bounds == pytest.approx((0.0, 1.0))
 
 
@@ -148,7 +148,9 @@ def test_an_outcome_that_there_is_not() -> None:
 @given(st.lists(st.booleans(), max_size=30), st.integers(0, 10))
 def test_bounds_hold_the_value(answers: list[bool], failed: int) -> None:
     found = answer_rate(Column(np.array(answers, float), {}, n_missing=failed))
-    if failed:
+    if failed and not answers:
+        assert math.isnan(found.value) and found.bounds == (0.0, 1.0)
+    elif failed:
         assert found.bounds is not None
         assert found.bounds[0] <= found.low <= found.value <= found.high <= found.bounds[1] <= 1 + 1e-12
         assert found.value == pytest.approx(sum(answers) / (len(answers) + failed))

@@ -8,7 +8,8 @@ import pytest
 
 from evalwright.core.errors import RunError
 from evalwright.runs.keeping import keep_runs, kept_runs
-from support.runs import make_run
+from evalwright.runs.reader import open_run
+from support.runs import edited, make_run
 
 
 def test_the_first_record_stays_until_results_differ(tmp_path: Path) -> None:
@@ -30,6 +31,19 @@ def test_the_first_record_stays_until_results_differ(tmp_path: Path) -> None:
     assert shown.data["started"] == other.data["started"]
     shown.verify()
     assert [each.name for each in kept.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("setting", [{"accept_failures": "50%"}, {"give_up": ["item-1"]}], ids=str)
+def test_failures_that_are_accepted_now_are_shown(tmp_path: Path, setting: dict[str, object]) -> None:
+    kept = tmp_path / "kept"
+    keep_runs([make_run(tmp_path / "1", name="a", scores=[1.0, None])], kept)
+    make_run(tmp_path / "2", name="a", scores=[1.0, None])
+    with edited(tmp_path / "2" / "a") as data:
+        data["configuration"].update(setting)
+    again = open_run(tmp_path / "2" / "a")
+    assert kept_runs([again], kept) == [again]
+    keep_runs([again], kept)
+    assert kept_runs([again], kept)[0].folder == kept / "a"
 
 
 def test_a_damaged_record_is_replaced_and_other_runs_stay(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 
-Scores = Sequence[float | Score | None]
+Scores = Sequence[float | Score | str | None]
+"""None is a failed request, a text an answer that has no score."""
 
 FAILED = Failure("rate limited", "provider", "HTTP 429: slow down.", retryable=True, status=429, attempts=10)
 
@@ -86,7 +87,7 @@ def make_run(
 def _record(
     task: str,
     index: int,
-    value: float | Score | None,
+    value: float | Score | str | None,
     domains: Sequence[str],
     cluster_size: int,
     failure: Failure,
@@ -105,6 +106,9 @@ def _record(
     if value is None:
         return SampleRecord(task, index, 0, sample, None, {}, failure=failure)
     response = Response(text=text, finish_reason="stop", usage=Usage(40, 8))
+    if isinstance(value, str):
+        silent_answer = Answer(text=value, prompt=sample.input, responses=(response,))
+        return SampleRecord(task, index, 0, sample, silent_answer, {})
     answer = Answer(text=text, prompt=sample.input, responses=(response,))
     if isinstance(value, Score):
         return SampleRecord(task, index, 0, sample, answer, {"score": value})

@@ -127,6 +127,32 @@ def test_a_column_of_something_else_is_not_sent_and_a_warning_says_so(
         assert without.code == 0 and "Warning" not in without.text, without.text
 
 
+@pytest.mark.parametrize("from_suite", [False, True], ids=["typed", "suite"])
+def test_the_warning_is_there_with_quiet_and_in_the_record(server: OpenAIServer, from_suite: bool) -> None:
+    write_rows("rows.csv", "", "a red house")
+    if from_suite:
+        Path("suite.yaml").write_text(
+            f"tasks: [rows.csv]\nmodels:\n- model: openai/{server.url}#m\n  arguments: {{api_key_env: TEST_KEY}}\n"
+        )
+        done = typed("run", "--config", "suite.yaml", "--trust-file", "suite.yaml", "--quiet", "--name", "a")
+    else:
+        model = (f"openai/{server.url}#m", "-M", "api_key_env=TEST_KEY")
+        done = typed("run", "rows.csv", "--model", *model, "--quiet", "--name", "a")
+    assert done.code == 0, done.text
+    warning = "Warning: the column 'image' is not sent as images: its first cell ('a red house')"
+    assert " ".join(done.err.split()).count(warning) == 1, done.text
+    record = json.loads(Path("runs/a/run.json").read_text())
+    assert record["tasks"][0]["metadata"]["images_not_sent"].startswith(warning)
+
+
+def test_a_first_row_without_an_image_does_not_leave_out_the_others(server: OpenAIServer) -> None:
+    write_image("red.png")
+    write_rows("rows.csv", "", "red.png")
+    code, text = run(server, "rows.csv", "--quiet", "--name", "a")
+    assert code == 0 and "Warning" not in text, text
+    assert sum("image_url" in body for body in bodies(server)) == 1
+
+
 def test_a_column_that_a_person_names_is_taken_at_their_word(server: OpenAIServer) -> None:
     write_image("pictures/1")
     write_rows("rows.csv", "", "pictures/1", column="Foto")

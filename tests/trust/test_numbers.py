@@ -266,6 +266,36 @@ def test_a_table_beside_the_run_is_not_read() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"weight": 2}, "'tasks[0].metric_specs[0]' has 'weight', which no metric has"),
+        ({"function": "x"}, "'tasks[0].metric_specs[0]' has 'function', which no metric has"),
+        ({"kind": None}, "'tasks[0].metric_specs[0]' has no 'kind'"),
+    ],
+    ids=str,
+)
+def test_a_metric_that_is_not_described_as_metrics_are_is_refused(change: dict[str, Any], said: str) -> None:
+    with edited(Path("runs/theirs")) as data:
+        spec = data["tasks"][0]["metric_specs"][0]
+        spec.update(change)
+        for key in [key for key in change if change[key] is None]:
+            del spec[key]
+    for words in (("leaderboard", "theirs", "ours"), ("compare", "ours", "theirs"), ("aggregate", "theirs")):
+        done = typed(*words)
+        assert done.code == 2 and said in done.err and "theirs/run.json" in done.err, done.text
+    done = typed("runs", "check", "theirs")
+    assert done.code == 1 and said in " ".join(done.text.split()), done.text
+
+
+def test_a_record_without_its_metrics_is_not_whole() -> None:
+    with edited(Path("runs/theirs")) as data:
+        data["tasks"][0]["metrics"] = []
+    (checked,) = json.loads(typed("runs", "check", "theirs", "--json").out)["runs"]
+    assert "metrics missing: factual (accuracy)" in "; ".join(checked["problems"])
+    assert typed("runs", "check", "theirs").code == 1
+
+
 # -- published tables -----------------------------------------------------------------------------------------------------
 
 

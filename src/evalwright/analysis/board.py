@@ -28,7 +28,7 @@ from evalwright.analysis.words import count, counted, few_clusters, listed, plur
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
 from evalwright.core.shown import Shown
-from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.metrics.tree import distinct
 from evalwright.runs.accepted_failures import accepts_failures, missing_samples
 from evalwright.runs.confirmed import confirm_all, published_from, published_notes
@@ -305,7 +305,7 @@ def _row(
         n_missing=sum(part.n_missing for part in estimates),
         n_unsure=sum(part.n_unsure for part in estimates),
         n_not_asked=sum(_count_not_asked(run, name) for name in cells),
-        provisional=_lacks_many(estimates),
+        provisional=_lacks_many(run, cells),
         cost=run.cost,
         outcomes=dict(sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())),
         faults={
@@ -326,9 +326,16 @@ def _count_not_asked(run: Run, task: str) -> int:
     return sum((part["of"] - part["asked"]) // draws for part in parts if part["task"] == task)
 
 
-def _lacks_many(estimates: Sequence[Estimate]) -> bool:
-    """Whether more answers are missing than a final number may lack, as a mean over tasks counts them."""
-    shares = [part.n_missing / (part.n + part.n_missing) for part in estimates if part.n + part.n_missing]
+def _lacks_many(run: Run, cells: Mapping[str, MetricResult]) -> bool:
+    """Whether more answers are missing than a final number may lack, as a mean over tasks counts them.
+
+    The share is of all that were asked: items to which the column's scorer gives no score are not missing.
+    """
+    shares = [
+        cells[task.name].estimate.n_missing / task.n_samples
+        for task in run.tasks
+        if task.name in cells and task.n_samples
+    ]
     return bool(shares) and sum(shares) / len(shares) > MAX_MISSING_SHARE
 
 
@@ -434,6 +441,9 @@ def _notes(
     if any(row.n_missing for row in rows):
         ranked = "; ranks come from the items that two models both have" if made is not None else ""
         yield f"Missing answers are left out and counted{ranked}."
+        shown_metrics = [metric for row in rows for task in row.cells for metric in row.metrics[task]]
+        if any(metric.kind in RATES_OF_ALL and metric.estimate.n_missing for metric in shown_metrics):
+            yield RATES_OF_ALL_NOTE
     yield from _given_up_notes(runs, called(runs))
     if provisional := [f"{row.label} ({_missing_percent(row)})" for row in rows if row.provisional]:
         their = "their scores and ranks are" if len(provisional) > 1 else "its score and rank are"
@@ -472,7 +482,7 @@ def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]
 
 
 def _missing_percent(row: BoardRow) -> str:
-    return f"{100 * row.n_missing / max(1, row.n + row.n_missing):.1f}%"
+    return f"{100 * row.n_missing / max(1, row.n_asked):.1f}%"
 
 
 def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from evalwright.analysis.words import listed
 from evalwright.core.secrets import is_secret, mask_message, masked_arguments
+from evalwright.runs.published_record import is_same_part, published_task
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import early_notes
 
@@ -82,6 +83,7 @@ def _sides(found: Mapping[str, Sequence[str]]) -> str:
 
 
 def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    record = published_task(record)  # some of the runs may be published without the texts of their rows
     definition = record.get("definition", {})
     prompt = definition.get("prompt") if isinstance(definition, Mapping) else None
     own = prompt.get("few_shot", {}) if isinstance(prompt, Mapping) else {}
@@ -120,7 +122,9 @@ def _task(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     if one["content_hash"] != other["content_hash"]:
         hashes = (_apart(_text("hash", task["content_hash"]), "")[0] for task in (one, other))
         yield f"{name}: the data differ ({' against '.join(hashes)})"
-    if one["scorers"] != other["scorers"] and one["definition"] == other["definition"]:
+    published_one, published_other = published_task(one), published_task(other)
+    is_scored_otherwise = published_one["scorers"] != published_other["scorers"]
+    if is_scored_otherwise and published_one["definition"] == published_other["definition"]:
         left, right = ([scorer["name"] for scorer in task["scorers"]] for task in (one, other))
         said = f" ({', '.join(left)} against {', '.join(right)})" if left != right else ""
         yield f"{name}: the scorers differ, as one of the runs was scored again{said}"
@@ -132,7 +136,7 @@ def _changes(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
         for key in sorted({*a, *b}, key=str):
             inner = f"{path}.{key}" if path else str(key)
             yield from _changes(a.get(key, _NOTHING), b.get(key, _NOTHING), inner)
-    elif a != b:
+    elif not is_same_part(a, b):
         yield path, a, b
 
 

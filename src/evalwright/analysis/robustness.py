@@ -194,7 +194,14 @@ def how_to_fill(runs: Sequence[Run]) -> str:
     if kinds and kinds <= {"scorer error"}:
         names = listed([f"`evalwright score {run.name}`" for run in lacking])
         return f"The scorer raised errors: fix it, then {names} fills the gap without a request."
-    names = listed([f"'{run.name}'" for run in lacking])
+    imported = [run for run in lacking if "imported" in run.data["configuration"]]
+    names = listed([f"'{run.name}'" for run in lacking if run not in imported])
+    if imported:
+        theirs = listed([f"'{run.name}'" for run in imported])
+        return (
+            f"Repeat the `evalwright run` command that made {names} to fill its gap; only the program that made {theirs} can send "
+            f"these requests again."
+        )
     return f"Repeat the `evalwright run` command that made {names} to fill the gap: only what is missing is sent."
 
 

@@ -165,6 +165,11 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
     older = _recorded_earlier(run) if run.n_left_out else {}
     changed = records.changed()
+    without_metrics = {
+        str(task["name"]): listed([printable(str(spec["label"])) for spec in task["metric_specs"]])
+        for task in run.data["tasks"]
+        if task.get("metric_specs") and not task["metrics"]
+    }
     left_out = {
         str(one["name"]) for task in run.data["tasks"] for one in task["definition"].get("left_out") or ()
     }
@@ -177,10 +182,10 @@ def check_run(name: str | Path, runs_folder: Path, settings: Mapping[str, Any]) 
     images, image_notes = image_faults(run)
     problems = {
         **records.broken, "images": images, "samples missing": short, "failures": {} if older else failed,
-        "recorded by an earlier version": older, _CHANGED: changed, "tasks missing": missing,
+        "recorded by an earlier version": older, _CHANGED: changed, "metrics missing": without_metrics, "tasks missing": missing,
         "not of today": stale,
     }  # fmt: skip
-    whole = there - {*short, *failed, *changed, *stale}
+    whole = there - {*short, *failed, *changed, *without_metrics, *stale}
     said = tuple(in_words(problems))
     return Checked(run.name, run.label, len(whole), len(there | {*missing}), said, (*notes, *image_notes))
 

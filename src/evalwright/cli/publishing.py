@@ -32,10 +32,18 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
 
     runs: those of the board, in the same order.
     """
-    from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
+    from evalwright.reports.markers import check_text_file
+    from evalwright.reports.model_pages import (
+        EXAMPLES,
+        page_files,
+        remove_stale_pages,
+        write_pages,
+    )
     from evalwright.reports.plot_view import NothingToPlot
 
     _check_distinct(given)
+    if given["into"]:
+        check_text_file(Path(given["into"]))
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
     given, missing = _drawable(given)
     try:
@@ -54,6 +62,8 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> tupl
         )
         count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
         said.append(f"Written: {given['pages']} ({count})")
+        stale = remove_stale_pages(board, Path(given["pages"]), given["title"])
+        said += [f"Removed: {file} (no longer on the board)" for file in stale]
     for path, data in made.items():
         said.append(f"Written: {path}" if write_file(path, data) else f"Unchanged: {path}")
     return said, missing
@@ -83,7 +93,10 @@ def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
         return
     for file in files:
         echo(f"Written: {file}")
-    say("run.json is copied as it stands, with the tasks' definitions. Questions and answers are left out.")
+    say(
+        "Questions and answers are left out. run.json has how the runs were made (models, settings, prompts as templates, scorers) and their "
+        "numbers; what may hold a text of a row has its SHA-256 in its place."
+    )
 
 
 def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:

@@ -135,7 +135,12 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
-    from evalwright.reports.endings import judge_failed_throughout, remarks, unscored_sentences
+    from evalwright.reports.endings import (
+        judge_failed_throughout,
+        remarks,
+        unscored_sentences,
+        unsent_image_warnings,
+    )
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
@@ -162,6 +167,9 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
         shown = [run_summary(run) for run in runs]
     data = [{**run.data, "folder": str(run.folder)} for run in runs]
     print_result(given["as_json"], data, *shown)
+    if quiet:  # otherwise progress has shown it before the first request
+        for warning in unsent_image_warnings(runs):
+            say(warning)
     for remark in remarks(runs):
         say(remark)
     code = conclude(_spent(runs), unscored_sentences(runs), *told.faults)

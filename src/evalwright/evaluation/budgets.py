@@ -137,8 +137,9 @@ def make_budget(
             continue
         if limits.dollars is not None and not isinstance(model, LocalModel):
             raise ConfigurationError(
-                f"The budget is in dollars, but the price of '{spec.label or spec.model}' is not known. Give it with "
-                f"--price 'IN/OUT', US dollars per million tokens read and written, or in a file of providers (docs/providers.md), "
+                f"The budget is in dollars, but the price of '{spec.label or spec.model}' is not known. Give it, in "
+                f"US dollars per million tokens read and written, with `evalwright run --price 'IN/OUT'`, as `price: IN/OUT` in the suite "
+                f"file, or in a file of providers (docs/providers.md), "
                 f"or limit tokens or requests."
             )
     if shards:

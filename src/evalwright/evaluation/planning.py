@@ -19,6 +19,7 @@ from evalwright.core.errors import (
     ScoringError,
     TaskError,
     UsageError,
+    closest,
 )
 from evalwright.core.requests import Ability
 from evalwright.core.secrets import without_login
@@ -35,7 +36,7 @@ from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.functions import FunctionModel
 from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
-from evalwright.runs.accepted_failures import read_given_up, read_limit
+from evalwright.runs.accepted_failures import is_id_file, read_given_up, read_limit
 from evalwright.runs.grouping import check_tree
 from evalwright.runs.impossible import has_control
 from evalwright.runs.reader import open_run
@@ -50,6 +51,9 @@ from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks, names_like
 from evalwright.tasks.scoring import decided_by, with_votes, without_judges
 from evalwright.tasks.unreachable import Unreachable
+
+MAX_IDS_COMPARED = 20_000
+"""Ids that a mistyped one is compared with."""
 
 
 @dataclass(slots=True)
@@ -106,6 +110,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         )
     objects.providers(configuration)
     read_limit(str(configuration.accept_failures))
+    typed_ids = [] if configuration.where else [one for one in configuration.give_up if not is_id_file(one)]
     models, refusals = without_refused(configuration.models, open_model)
     configuration = replace(
         configuration,
@@ -131,6 +136,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
     orders: dict[tuple[str, str], UnitOrder] = {}
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
     found = [task for plan in plans for task in plan.tasks]
+    _check_given_up(typed_ids, found)
     check_effects(configuration, [plan.model for plan in plans], roles, found, objects.tasks)
     if shard:
         check_shard(shard, configuration, [*(plan.model for plan in plans), *roles.values()], found)
@@ -151,6 +157,28 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         _check_folder(plan, configuration.replace)
     plans[0].left_out = " ".join(filter(None, [*refusals, plans[0].left_out]))
     return plans
+
+
+def _check_given_up(ids: Sequence[str], tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a sample that is given up and is in no task. ids: those named one by one, none of a file's."""
+    unknown = dict.fromkeys(ids)
+    known: dict[str, None] = {}
+    for task in tasks if unknown else ():
+        for sample in task.samples:
+            unknown.pop(sample.id, None)
+            if not unknown:
+                return
+            if len(known) < MAX_IDS_COMPARED:
+                known[sample.id] = None
+    if unknown:
+        name = next(iter(unknown))
+        near = closest(name, known)
+        hint = (
+            f"Did you mean '{near[0]}'?"
+            if near
+            else "`evalwright tasks preview` shows samples with their ids."
+        )
+        raise ConfigurationError(f"There is no sample '{printable(name)}' to give up (--give-up). {hint}")
 
 
 def _with_recorded(configuration: Configuration, objects: Objects) -> Configuration:
@@ -242,11 +270,14 @@ def _with_rules(number: int, plans: Sequence[Plan], configuration: Configuration
 
 def _check_in_step(plans: Sequence[Plan]) -> None:
     """Models that are asked in step must be asked the same."""
+    first_plan = plans[0]
     for plan in plans[1:]:
-        for task, order, first in zip(plan.tasks, plan.orders, plans[0].orders, strict=True):
-            if order is not first:
+        for number, task in enumerate(plan.tasks):
+            is_same_data = task.samples.content_hash == first_plan.tasks[number].samples.content_hash
+            # Shards have their part of the order, each model a copy of it.
+            if not is_same_data or plan.orders[number].items != first_plan.orders[number].items:
                 raise ConfigurationError(
-                    f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{plans[0].model.name}', so "
+                    f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{first_plan.model.name}', so "
                     f"stopping rules and budgets cannot cover both. Run them separately, or with the same --format."
                 )
 
@@ -537,6 +568,6 @@ def _check_same(plan: Plan, identity: Any, stopping: Any, done: str) -> None:
             "" if model.is_known else f" What answers behind '{model.name}' is known by {model.naming} alone."
         )
         raise ConfigurationError(
-            f"The run '{plan.id}' in '{plan.folder.parent}' {done} from another configuration (model, task, data, "
-            f"seed, limit or stopping rule).{unknown} Choose another --name, or replace it with --replace."
+            f"The run '{plan.id}' in '{plan.folder.parent}' {done} from another configuration (model, judge or "
+            f"another role, task, data, seed, limit or stopping rule).{unknown} Choose another --name, or replace it with --replace."
         )

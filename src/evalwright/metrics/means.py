@@ -171,10 +171,13 @@ def score_values(column: Column) -> NDArray[np.float64]:
 
 
 def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
-    """The mean of scores from 0 to 1 in which every failed sample is a 0."""
+    """The mean of scores from 0 to 1 in which every failed sample is a 0; no number where every sample failed."""
     import numpy as np
 
     failed, clusters = column.n_missing, column.clusters
+    if failed and not len(values):
+        unknown = nothing_scored(column, level, f"no interval: all {failed:,} requests failed")
+        return replace(unknown, bounds=(0.0, 1.0))
     everything = np.concatenate([values, np.zeros((failed, *values.shape[1:]))])
     if clusters is not None:
         codes = np.unique(clusters, return_inverse=True)[1]

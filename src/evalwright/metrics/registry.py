@@ -43,6 +43,14 @@ BOUNDED = _those("bounded", True, True)
 OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
 """Those whose scores are between 0 and 1 too: a threshold makes any score right or wrong."""
 
+RATES_OF_ALL = frozenset({"answer-rate", "outcome-share"})
+"""Metrics that are shares of all samples asked, those without an answer included; all others are of those with a score."""
+
+RATES_OF_ALL_NOTE = (
+    "Answer rates and shares of outcomes are of all that was asked: a missing answer counts as not answered."
+)
+"""What a reader must know of them where answers are missing."""
+
 MEANS = _those("mean", True, False)
 """Metrics that are the mean of the items' scores, or 1 less it."""
 

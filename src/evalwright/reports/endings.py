@@ -52,6 +52,14 @@ CLOSING = {
 }
 """What helps against a fault of the model, for the last line of a command."""
 
+_LEFT_OUT = "without a score"
+_PARTICIPLES: Mapping[str, str] = {
+    "count{s} as an empty answer": "counted as an empty answer",
+    "count{s} as wrong": "counted as wrong",
+    "{have} no score": _LEFT_OUT,
+}
+"""What becomes of replies without an answer, behind a comma."""
+
 _NOT_MENDED_BY_REPEATING = frozenset({BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"})
 """Labels of failures to which the same command would get the same again."""
 
@@ -132,6 +140,12 @@ def remarks(runs: Sequence[Run]) -> list[str]:
     ]
 
 
+def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
+    """The warnings, each once, that a column of images of a data file was not sent."""
+    notes = (task["metadata"].get("images_not_sent") for run in runs for task in run.data["tasks"])
+    return [str(note) for note in dict.fromkeys(filter(None, notes))]
+
+
 def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
     """Why images of prompts are not kept beside the record, where somebody might look for them there."""
     for run in runs:
@@ -179,14 +193,26 @@ def _agreed(end: str, n_faults: int) -> str:
     return end.format(s="s", have="has") if n_faults == 1 else end.format(s="", have="have")
 
 
+def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
+    """A run's tasks by what became of their replies without an answer: "counted as wrong", or that the metric leaves them out."""
+    tasks: dict[str, list[TaskResult]] = {}
+    for task, record in zip(run.tasks, run.data["tasks"], strict=True):
+        treatment = _PARTICIPLES[_end_of_faults(task, record)]
+        if treatment == _LEFT_OUT and task.main:
+            treatment = f"left out of {task.main.label}"
+        tasks.setdefault(treatment, []).append(task)
+    return tasks
+
+
 def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
-    """What became of a task's replies without an answer."""
-    if record.get("score_as_empty"):
-        return "count{s} as an empty answer"
+    """What became of a task's replies without an answer. A rate of hallucination leaves an empty answer out, too."""
     scorer = task.main.scorer if task.main else ""
     kinds = {entry["name"]: entry["kind"] for entry in record["scorers"]}
-    unscored = record.get("no_answer") == "unscored" or WORST.get(kinds.get(scorer, ""), 0.0) is None
-    return "{have} no score" if unscored else "count{s} as wrong"
+    if WORST.get(kinds.get(scorer, ""), 0.0) is None:
+        return "{have} no score"
+    if record.get("score_as_empty"):
+        return "count{s} as an empty answer"
+    return "{have} no score" if record.get("no_answer") == "unscored" else "count{s} as wrong"
 
 
 def _judge_sentence(runs: Sequence[Run]) -> str:

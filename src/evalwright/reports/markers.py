@@ -12,11 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.tasks.datasets.formats import SUFFIXES
 
 START = "<!-- evalwright:leaderboard:start -->"
 END = "<!-- evalwright:leaderboard:end -->"
+
+SETTINGS_SUFFIXES = frozenset({".yaml", ".yml", ".toml", ".py", ".ini", ".cfg", ".lock"})
+"""Endings of files that programs read, beside those of data."""
 
 _MARKER = re.compile(
     r"<!--[ \t]*(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)|LEADERBOARD_(?P<theirs>START|END))[ \t]*-->"
@@ -34,6 +39,15 @@ class Marker:
     start: int
     end: int
     line: int
+
+
+def check_text_file(path: Path) -> None:
+    """Raise ConfigurationError for a file of data or settings, which a board put into it would break."""
+    suffix = path.suffix.lower()
+    if suffix in SUFFIXES or suffix in SETTINGS_SUFFIXES:
+        raise ConfigurationError(
+            f"The board cannot be written into '{path}': it is a file of data or settings. Name a Markdown file, such as README.md."
+        )
 
 
 def put_between(data: bytes, block: str, heading: str) -> bytes:

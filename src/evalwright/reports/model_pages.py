@@ -17,11 +17,14 @@ from evalwright.reports.documents.board import board_labels
 from evalwright.reports.documents.model import model_document
 from evalwright.reports.html import to_html
 from evalwright.runs.reader import Run
-from evalwright.tasks.files import write_file
+from evalwright.tasks.files import failing_as, write_file
 
 EXAMPLES = 5
 """Examples on a page, for each task."""
 
+_FIRST_META = '<meta charset="utf-8">'
+_HEAD_BYTES = 1_000
+"""Where the mark of a page is."""
 _LONGEST = 80
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 """Names that Windows keeps for devices, with any ending."""
@@ -54,8 +57,36 @@ def write_pages(
     for place, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
         document = model_document(board, place, runs[board.rows[place].place], title, back, examples)
-        write_file(file, to_html(document))
+        page = to_html(document).replace(_FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1)
+        write_file(file, page)
     return files
+
+
+def remove_stale_pages(board: Board, folder: Path, title: str = "Leaderboard") -> list[Path]:
+    """Remove the pages of models that are no longer on the board, and return their files.
+
+    Only pages that `write_pages` wrote for a board of this title and these tasks, by the mark in them.
+    """
+    current = {file.name for file in page_files(board, folder)}
+    mark = _mark(board, title).encode()
+    stale = []
+    for file in sorted(folder.glob("*.html")):
+        if file.name in current or file.is_symlink() or not file.is_file():
+            continue
+        with failing_as(ConfigurationError, f"'{file}' cannot be removed"):
+            with file.open("rb") as page:
+                is_ours = mark in page.read(_HEAD_BYTES)
+            if is_ours:
+                file.unlink()
+                stale.append(file)
+    return stale
+
+
+def _mark(board: Board, title: str) -> str:
+    """What says in a page that this package wrote it, and for which board."""
+    columns = [(task.name, task.metric) for part in (board, *board.more) for task in part.tasks]
+    board_name = hashlib.sha256(repr((title, sorted(columns))).encode("utf-8", "surrogatepass")).hexdigest()
+    return f'<meta name="evalwright-model-page" content="{board_name[:16]}">'
 
 
 def link_to(target: Path, page: Path) -> str:

@@ -18,6 +18,8 @@ from evalwright.tasks.files import place_of
 
 _WHAT = ("identity", "model", "roles", "tasks", "groups")
 """The parts of a record that say what was asked and found."""
+_ACCEPTED = ("accept_failures", "give_up")
+"""Settings that decide whether what is missing is accepted, which boards say."""
 
 
 def kept_runs(runs: Sequence[Run], folder: Path) -> list[Run]:
@@ -58,7 +60,9 @@ def _earlier(run: Run, place: Path) -> Run | None:
 
 
 def _results(run: Run) -> tuple[object, ...]:
-    return (*(run.data.get(key) for key in _WHAT), run.data["samples"].get("sha256"))
+    configuration = run.data["configuration"]
+    accepted = [configuration.get(key) for key in _ACCEPTED]
+    return (*(run.data.get(key) for key in _WHAT), *accepted, run.data["samples"].get("sha256"))
 
 
 def _copy(run: Run, target: Path) -> None:

@@ -2,29 +2,30 @@
 
 The table stands beside `run.json` and begins with a line that names the SHA-256 of the samples, which must be the one that
 `run.json` describes. Then a line for each record has what numbers are made of: id, cluster, a hash of the question, the values of the
-task's slices, outcome, cost, and every score with its label and parts. Questions, answers, explanations and messages are left out.
+task's slices, outcome, cost, and every score with its label and parts. Questions, answers, explanations and messages are left out, in
+`run.json` too (`published_record`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shutil import copyfile
 from typing import Any
 
 from evalwright.core.errors import RunError
 from evalwright.core.private import private_folder
+from evalwright.runs.published_record import published_record
 from evalwright.runs.reader import SCORES_FILE, SCORES_FORMAT, Run
 from evalwright.runs.scores import row_content
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, to_json
-from evalwright.tasks.files import failing_as, place_of
+from evalwright.tasks.files import failing_as, place_of, read_json, write_file
 
 _OF_FAILURE = ("kind", "party", "retryable", "status", "attempts")
 _OF_RESPONSE = ("cost", "finish_reason")
 
 
 def publish_scores(run: Run, folder: Path) -> list[Path]:
-    """Write a run without its samples: its `run.json` as it stands, and the table of its scores by item.
+    """Write a run without its samples: what its `run.json` says without texts of rows, and the table of its scores by item.
 
     Args:
         run: one whose numbers its samples give (`confirmed.confirm`).
@@ -52,7 +53,8 @@ def publish_scores(run: Run, folder: Path) -> list[Path]:
             partial.replace(place_of(table))
         finally:
             partial.unlink(missing_ok=True)
-        copyfile(run.folder / RUN_FILE, place_of(record))
+        whole_record = read_json(run.folder / RUN_FILE, RunError, str(run.folder / RUN_FILE))
+        write_file(record, to_json(published_record(whole_record), indent=2) + "\n")
     return [record, table]
 
 

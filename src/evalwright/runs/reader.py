@@ -459,6 +459,8 @@ def _read(file: Path) -> Run:
     if fault := _misfit({key: data[key] for key in data if key != "shard"}, _schema("run"), ""):
         raise RunError(f"{file} is not as records of runs are: {fault}.")
     data = upgrade_run(data)
+    if fault := _metric_spec_fault(data):
+        raise RunError(f"{file} is not as records of runs are: {fault}.")
     if fault := impossible_figure(data):
         raise RunError(
             f"{file} has a figure that cannot be: {fault}. Restore the file, or make the run again."
@@ -471,6 +473,20 @@ def _read(file: Path) -> Run:
             f"{file} is not as records of runs are ({type(error).__name__}: {printable(str(error))[:200]})."
         ) from error
     return run
+
+
+def _metric_spec_fault(data: Mapping[str, Any]) -> str:
+    """The first metric of a task whose description lacks a part or has one that there is not, in words; "" for none."""
+    form = _schema("run")["properties"]["tasks"]["items"]["properties"]["metric_specs"]["items"]
+    for task_number, task in enumerate(data["tasks"]):
+        for number, spec in enumerate(task.get("metric_specs") or ()):
+            place = f"'tasks[{task_number}].metric_specs[{number}]'"
+            for key in spec.keys() - form["properties"].keys():
+                return f"{place} has '{printable(str(key))[:60]}', which no metric has"
+            for key in ("label", "kind", "scorer"):
+                if key not in spec:
+                    return f"{place} has no '{key}'"
+    return ""
 
 
 _TYPES: dict[str, Any] = {

@@ -176,8 +176,8 @@ def test_the_command_shows_it_and_writes_it(
     ("text", "side"),
     [
         ("2024-06-30", "before"), ("2024-06", "before"), ("2024", "across"), (2023, "before"),
-        ("2024-07", "after"), ("2024-07-01T09:00:00Z", "after"), ("2024-13", "undated"), ("soon", "undated"),
-        ("0000", "undated"), (None, "undated"), (True, "undated"),
+        ("2024-07", "after"), ("2024-07-01T09:00:00Z", "after"), ("2024-13", "unreadable"), ("soon", "unreadable"),
+        ("0000", "unreadable"), (None, "undated"), (" ", "undated"), (True, "unreadable"),
     ],
 )  # fmt: skip
 def test_dates_lie_before_after_or_across(text: object, side: str) -> None:
@@ -231,3 +231,17 @@ def test_samples_without_a_date_are_said_with_what_they_have() -> None:
     )
     undated = typed("contamination", "lead", "--cut-off", "2024-06")
     assert undated.code == 2 and "so --cut-off divides nothing. They have: category" in undated.err
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_dates_that_cannot_be_read_are_counted_apart() -> None:
+    dates = ["2023-05-01"] * 4 + ["2025-02-01"] * 4 + ["", "", "soon", "2024-13"]
+    rows = [{"question": f"What is {n}?", "answer": "x", "created_at": day} for n, day in enumerate(dates)]
+    Path("dated.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = typed("run", "dated.jsonl", "--model", "scripted/constant", "--name", "dated")
+    assert done.code == 0, done.text
+    (report,) = json.loads(typed("contamination", "dated", "--cut-off", "2024-06", "--json").out)
+    (cut_off,) = report["cut_offs"]
+    assert (cut_off["undated"], cut_off["unreadable"]) == (2, 2)
+    text = " ".join(typed("contamination", "dated", "--cut-off", "2024-06").text.split())
+    assert "2 items have something in 'created_at' that is not a date such as 2024-06-15" in text

@@ -146,6 +146,36 @@ def test_articles_given_up_may_be_missing(entries: list[str], server: OpenAIServ
     assert main([*LIVE, "--give-up", "3"]) == 1
 
 
+def test_a_board_for_the_data_file_is_refused_before_anything_is_sent(
+    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_suite(server)
+    before = Path("articles.csv").read_bytes() if Path("articles.csv").exists() else b""
+    assert main([*LIVE, "--into", "articles.csv"]) == 2
+    assert "it is a file of data or settings" in capsys.readouterr().err
+    assert not server.log
+    assert (Path("articles.csv").read_bytes() if Path("articles.csv").exists() else b"") == before
+
+
+def test_an_id_that_no_article_has_is_not_given_up(
+    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_suite(server)
+    assert main([*LIVE, "--give-up", "33"]) == 2
+    said = capsys.readouterr().err
+    assert "There is no sample '33' to give up (--give-up). Did you mean '3'?" in said, said
+
+
+def test_a_budget_in_dollars_names_the_setting_of_the_suite(
+    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_suite(server)
+    assert main([*LIVE, "--budget", "1 USD"]) == 2
+    assert "as `price: IN/OUT` in the suite file" in " ".join(capsys.readouterr().err.split())
+    write_suite(server, "price: 0.15/0.60")
+    assert main([*LIVE, "--budget", "1 USD"]) == 1
+
+
 def test_a_suite_says_what_failures_it_accepts(
     server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,7 +15,7 @@ from evalwright.core.errors import ConfigurationError
 
 _FORM = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.DOTALL)
 
-Side = Literal["before", "after", "across", "undated"]
+Side = Literal["before", "after", "across", "undated", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,10 @@ def read_cut_off(text: str) -> date:
 
 
 def side_of(value: Any, cut_off: date) -> Side:
-    """Whether a date is before (up to and on) the cut-off, after it, across it, or no date."""
+    """Whether a date is before (up to and on) the cut-off, after it, across it, not there, or not readable as a date."""
+    if value is None or not str(value).strip():
+        return "undated"
     span = parse_span(value)
     if span is None:
-        return "undated"
+        return "unreadable"
     return "before" if span.last <= cut_off else "after" if span.first > cut_off else "across"

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.contamination.corpus import CorpusScan, GramCount, N, scan_corpus
-from evalwright.analysis.contamination.dates import read_cut_off, side_of
+from evalwright.analysis.contamination.dates import Side, read_cut_off, side_of
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName, UsageError
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
@@ -259,7 +259,7 @@ class CutOff(Plain):
     """One task's score before and after a date. before, after: None where no item is on that side.
 
     across: items whose date does not say on which side they are; undated: those without one. shared_clusters: clusters with
-    items on both sides, which the interval does not know of.
+    items on both sides, which the interval does not know of. unreadable: items with a text or a number where a date should be.
     """
 
     task: str
@@ -272,6 +272,7 @@ class CutOff(Plain):
     across: int
     undated: int
     shared_clusters: int
+    unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +316,7 @@ class Control:
 
 def by_cut_off(items: Items, control: Control) -> CutOff | None:
     """The score before and after; None without a cut-off, and where no item is dated. Rewrites are not counted."""
-    sides: dict[str, list[int]] = {"": [], "before": [], "after": [], "across": [], "undated": []}
+    sides: dict[str, list[int]] = {side: [] for side in ("", *get_args(Side))}
     for place, metadata in enumerate(items.metadata):
         if OF not in metadata:
             sides[control.side(metadata)].append(place)
@@ -335,6 +336,7 @@ def by_cut_off(items: Items, control: Control) -> CutOff | None:
         across=len(sides["across"]),
         undated=len(sides["undated"]),
         shared_clusters=len(named[0] & named[1]),
+        unreadable=len(sides["unreadable"]),
     )
 
 

@@ -248,8 +248,11 @@ def _answer_lines(answer: str) -> list[str]:
 def _evaluate(evalwright: Evalwright, path: Path, suite: str, given: Mapping[str, Any]) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
+    from evalwright.reports.markers import check_text_file
 
     check_file(Path(given["output_dir"]) / "leaderboard.md")
+    if given["into"]:
+        check_text_file(Path(given["into"]))
     trust_file = given["trust_file"]
     configuration = read_configuration(path, suite, trust_file)
     if given["no_judge"]:

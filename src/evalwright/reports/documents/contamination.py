@@ -96,6 +96,11 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
                 f"{one.task}: {counted(one.across, 'item')} {'has' if one.across == 1 else 'have'} a date on both sides of the cut-off "
                 f"and {one.undated:,} {'has' if one.undated == 1 else 'have'} none in '{one.key}'; they are on neither side."
             )
+        if one.unreadable:
+            yield (
+                f"{one.task}: {counted(one.unreadable, 'item')} {'has' if one.unreadable == 1 else 'have'} something in '{one.key}' that is "
+                f"not a date such as 2024-06-15; they are on neither side."
+            )
         if one.shared_clusters:
             yield (
                 f"{one.task}: {one.shared_clusters:,} clusters have items on both sides of the cut-off; the test treats the "

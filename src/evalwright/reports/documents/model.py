@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.analysis.board import Board
-from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -23,8 +23,6 @@ from evalwright.runs.results import MetricResult
 
 MOST_OUTCOMES = 20
 """Labels of one scorer; with more they are no classes."""
-RATES_OF_ALL = frozenset({"answer-rate", "outcome-share"})
-"""Metrics that are shares of all samples asked, those without an answer included; all others are of those with a score."""
 LONGEST = 700
 """Characters of a text on a page."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from evalwright.metrics.registry import BOUNDED
+from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -203,6 +203,8 @@ def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[do
         yield doc.Note("No metric.", "quiet")
         return
     yield metrics_table(task.metrics)
+    if any(metric.kind in RATES_OF_ALL and metric.estimate.n_missing for metric in task.metrics):
+        yield doc.Note(RATES_OF_ALL_NOTE)
     yield from unsure_notes(task)
     for key, by_value in task.slices.items() if most_slices else ():
         yield from _slices(task.name, key, by_value, most_slices, slice_metrics)

@@ -24,7 +24,7 @@ from evalwright.reports.documents.run import (
     unsure_notes,
     usage_facts,
 )
-from evalwright.reports.endings import failure_notes, stopping_sentences
+from evalwright.reports.endings import failure_notes, faults_by_treatment, stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, trees_of
 
@@ -232,8 +232,9 @@ def _counts(run: Run) -> Iterator[doc.Block]:
         yield doc.Note(
             f"Of {samples} {numbers.count(run.n_missing)} missing, left out of the scores.", "warn"
         )
-    if faults := faults_in_words(run.tasks):
-        yield doc.Note(f"No answer, counted as wrong: {faults}.", "warn")
+    for treatment, tasks in faults_by_treatment(run).items():
+        if faults := faults_in_words(tasks):
+            yield doc.Note(f"No answer, {treatment}: {faults}.", "warn")
     if judge := judge_sentence(run):
         yield doc.Note(judge)
     if run.n_unsure:
