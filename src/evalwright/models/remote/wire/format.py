@@ -180,6 +180,7 @@ class Wire:
             text, at_stop = cut_here(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
             stopped_at = stop_in(said.text, stop) or said.stopped_at
+        model = said.model if isinstance(said.model, str) else ""
         return Response(
             text=text,
             tokens=self._tokens(reply.data, request, text, settings),
@@ -190,7 +191,8 @@ class Wire:
             usage=said.usage,
             latency=reply.seconds,
             cost=_named_cost(reply.data, settings),
-            model=said.model if isinstance(said.model, str) else "",
+            model=model,
+            also_named=tuple(name for name in reply.names if name != model),
             rate_limits=reply.rate_limits,
         )
 
@@ -342,12 +344,22 @@ def with_room_to_think(
     return body
 
 
+_MOST_NAMES = 100
+"""Names that are kept of one stream: the second that differs is refused."""
+
+
 class Gathering:
     """What gatherers have in common: unless a format says otherwise, only an event of its own ends an answer."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.has_text = False
+        self.names: dict[str, None] = {}
+
+    def note_name(self, name: Any) -> None:
+        """Keep what a piece names the model: a stream that names two is no answer of either."""
+        if isinstance(name, str) and name and len(self.names) < _MOST_NAMES:
+            self.names[name] = None
 
     def ended(self) -> bool:
         """Whether the answer is whole although no event said so."""

@@ -168,6 +168,7 @@ class GeminiGatherer(form.Gathering):
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
         form.sound(data, self.settings, "a chunk as a JSON object")
+        self.note_name(data.get("modelVersion"))
         self._head.update((name, value) for name, value in data.items() if name != "candidates")
         candidates = data.get("candidates")
         if isinstance(candidates, list) and candidates:
