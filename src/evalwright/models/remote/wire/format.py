@@ -96,7 +96,7 @@ class Wire:
     gather: makes a Gatherer; None where answers cannot be streamed.
     stream_path and stream_payload: where and how a streamed answer is requested (default: the same path, `"stream": true`).
     decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
-    format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
+    format has no field for. model_in_path: whether `path` has the model's name in it. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
     people copy into a base URL although it is none of it, as a regular expression.
     options: what of a request it carries besides, see `wire.options`; of these, `extensions` are for rows that name them in `takes`.
     images: media types of images that it carries. tokens: reads the log-probabilities of the answer's tokens, where options has
@@ -116,6 +116,7 @@ class Wire:
     polling: Polling | None = None
     lacks: frozenset[str] = frozenset()
     names_limit: bool = True
+    model_in_path: bool = False
     end: str = ""
     options: Options = field(default_factory=dict)
     extensions: frozenset[str] = frozenset()

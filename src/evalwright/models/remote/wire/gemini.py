@@ -211,6 +211,7 @@ WIRE = Wire(
     stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
     stream_payload=lambda body: body,
     names_limit=False,
+    model_in_path=True,
     options={
         "top_k": at_place("generationConfig.topK"),
         "top_logprobs": _logprobs,
