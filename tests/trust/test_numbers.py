@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,50 @@ def test_a_metric_that_no_definition_names_is_not_taken_for_the_samples() -> Non
     board = leaderboard([open_run("runs/theirs"), open_run("runs/ours")], metric="factual.truth")
     assert board.numbers_from == {"theirs": "figures as published, not computed here (factual: truth)"}
     assert "demo/theirs: figures as published, not computed here (factual: truth)." in board.notes
+
+
+def text_of(file: Path) -> str:
+    """What a file says; of an archive, what is in it."""
+    if not zipfile.is_zipfile(file):
+        return file.read_text(encoding="utf-8")
+    with zipfile.ZipFile(file) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
+def test_exports_mark_a_figure_that_is_not_computed_here() -> None:
+    """A metric that is not known here stands as recorded: each file says so, without an interval or the words of its writer."""
+    with edited("runs/theirs") as data:
+        task = data["tasks"][0]
+        for metric in task["metrics"]:
+            metric.update(kind="our-accuracy", value=0.99, low=0.98, high=0.999, standard_error=0.004, method="checked by hand")
+        for spec in task["metric_specs"]:
+            spec.update(kind="our-accuracy")
+        data["groups"] = []
+    said = "figures as published, not computed here"
+    exports = {
+        "eval-results": ("--dataset", "x/y", "--task-id", "t"),
+        "hf-results": (),
+        "every-eval-ever": (),
+        "lm-eval": (),
+        "inspect": (),
+    }
+    for name, more in exports.items():
+        done = typed("export", name, "theirs", "--out", f"out-{name}", *more)
+        assert done.code == 0, done.text
+        assert said in " ".join(done.err.split())
+        files = [path for path in Path(f"out-{name}").rglob("*") if path.is_file()]
+        texts = [" ".join(text.split()) for text in map(text_of, files)]
+        (text,) = [text for text in texts if said in text]
+        assert "0.99" in text or "99.0" in text, name
+        for forged in ("checked by hand", "0.004", "0.98", "0.999", "98.0", "99.9"):
+            assert forged not in text, (name, forged)
+
+
+def test_exports_say_nothing_of_figures_that_are_computed_here() -> None:
+    for name in ("hf-results", "every-eval-ever", "lm-eval"):
+        assert typed("export", name, "theirs", "--out", "out").code == 0
+    for path in Path("out").rglob("*.json"):
+        assert "as published" not in path.read_text() and "as_published" not in path.read_text()
 
 
 def aggregates_only(name: str) -> None:
