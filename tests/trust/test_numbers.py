@@ -181,6 +181,17 @@ def test_exports_say_nothing_of_figures_that_are_computed_here() -> None:
         assert "as published" not in path.read_text() and "as_published" not in path.read_text()
 
 
+@pytest.mark.parametrize("score", [5.0, 1.0000001, -0.001])
+def test_every_command_says_that_a_score_cannot_be(score: float) -> None:
+    rewrite(open_run("runs/theirs"), lambda row, place: row["scores"]["score"].update(value=score) if place < 5 else None)
+    said = "scores of 'score' outside of 0 to 1, which 'accuracy' cannot have"
+    for words in (("aggregate", "theirs"), ("leaderboard", "theirs"), ("runs", "check", "theirs")):
+        done = typed(*words)
+        assert done.code == (1 if words[0] == "runs" else 2), done.text
+        assert said.split(", which")[0] in " ".join(done.text.split()), done.text
+    assert not Path("runs/theirs.aggregated/run.json").exists()
+
+
 def aggregates_only(name: str) -> None:
     """A run as an import of aggregate results leaves it: numbers of another program, and no samples."""
     run = open_run(f"runs/{name}")
