@@ -149,13 +149,17 @@ def test_every_name_of_a_stream_counts(
 
 def test_two_other_names_in_one_stream_are_refused_where_the_server_resolves_names() -> None:
     """At a provider's own hosts the first other name is accepted; a reply that gives it beside a second one is not."""
-    guard = NameGuard("openai/good", {"e": NameRule("good", "there", "first")}, apart=False, say=lambda _: None)
+    guard = NameGuard(
+        "openai/good", {"e": NameRule("good", "there", "first")}, apart=False, say=lambda _: None
+    )
     with pytest.raises(WrongModel, match="also names 'good'"):
         guard.accept("e", Response("x", model="good", also_named=("evil",)))
     with pytest.raises(WrongModel, match="also names"):
         guard.accept("e", Response("x", model="evil", also_named=("worse",)))
     guard.accept("e", Response("x", model="good-2026-01-01", also_named=("good", "default")))
-    router = NameGuard("openai/auto", {"e": NameRule("auto", "there", "nothing")}, apart=False, say=lambda _: None)
+    router = NameGuard(
+        "openai/auto", {"e": NameRule("auto", "there", "nothing")}, apart=False, say=lambda _: None
+    )
     router.accept("e", Response("x", model="good", also_named=("evil",)))
     accepting = NameRule("good", "there", "asked", ("evil",))
     NameGuard("openai/good", {"e": accepting}, apart=False, say=lambda _: None).accept(

@@ -381,7 +381,11 @@ ADDRESS_KEY = "addr-4f81c0d2e9"
 
 @pytest.mark.parametrize("how", ["variable", "argument", "path", "in the name", "well-known form"])
 def test_a_secret_in_an_address_is_written_nowhere(
-    how: str, server: EchoServer, own_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    how: str,
+    server: EchoServer,
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Of a plug-in's variables by their names, and in the path of an address where the environment or the form says that it is one."""
     secret = "sk-proj-4f81c0d2e9a7b6c5d4e3f2a1" if how == "well-known form" else ADDRESS_KEY
@@ -403,7 +407,9 @@ def test_a_secret_in_an_address_is_written_nowhere(
     main(["run", "questions.yaml", *arguments, "-M", "max_attempts=1", "--verbose", "--log-file", "log.txt"])  # fmt: skip
     printed = capsys.readouterr()
     assert secret not in printed.out + printed.err
-    seen = [(path, text) for path, text in everything(own_folder) if path.name != "mine.toml" and secret in text]
+    seen = [
+        (path, text) for path, text in everything(own_folder) if path.name != "mine.toml" and secret in text
+    ]
     assert not seen
     assert Path("runs").exists() and any(Path("runs").iterdir())
 

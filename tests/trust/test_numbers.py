@@ -150,7 +150,14 @@ def test_exports_mark_a_figure_that_is_not_computed_here() -> None:
     with edited("runs/theirs") as data:
         task = data["tasks"][0]
         for metric in task["metrics"]:
-            metric.update(kind="our-accuracy", value=0.99, low=0.98, high=0.999, standard_error=0.004, method="checked by hand")
+            metric.update(
+                kind="our-accuracy",
+                value=0.99,
+                low=0.98,
+                high=0.999,
+                standard_error=0.004,
+                method="checked by hand",
+            )
         for spec in task["metric_specs"]:
             spec.update(kind="our-accuracy")
         data["groups"] = []
@@ -183,7 +190,10 @@ def test_exports_say_nothing_of_figures_that_are_computed_here() -> None:
 
 @pytest.mark.parametrize("score", [5.0, 1.0000001, -0.001])
 def test_every_command_says_that_a_score_cannot_be(score: float) -> None:
-    rewrite(open_run("runs/theirs"), lambda row, place: row["scores"]["score"].update(value=score) if place < 5 else None)
+    rewrite(
+        open_run("runs/theirs"),
+        lambda row, place: row["scores"]["score"].update(value=score) if place < 5 else None,
+    )
     said = "scores of 'score' outside of 0 to 1, which 'accuracy' cannot have"
     for words in (("aggregate", "theirs"), ("leaderboard", "theirs"), ("runs", "check", "theirs")):
         done = typed(*words)
@@ -329,6 +339,29 @@ def published(name: str) -> Path:
     done = typed("export", "scores", name)
     assert done.code == 0, done.text
     return Path("published") / name
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "macro-f1"])
+def test_a_published_table_tells_no_right_option_unless_a_metric_is_made_of_it(metric: str) -> None:
+    rows = ", ".join(
+        f"{{id: i{n}, q: 'Question {n}?', a: {('red', 'green', 'blue')[n % 3]}}}" for n in range(12)
+    )
+    Path("options.yaml").write_text(
+        f"task: options\ndataset: {{rows: [{rows}]}}\n"
+        "sample: {input: '{{ q }}', choices: [red, green, blue], target: '{{ a }}'}\n"
+        f"scorers: [choice]\nmetrics: [{metric}]\n"
+    )
+    done = typed(
+        "run", "options.yaml", "--model", "scripted/constant", "-M", "text=B", "--name", "options", "--quiet"
+    )
+    assert done.code == 0, done.text
+    folder = published("options")
+    _, *lines = (folder / "scores.jsonl").read_text().splitlines()
+    parts = [json.loads(line)["scores"]["choice"].get("parts", {}) for line in lines]
+    expected = {"gold", "predicted"} if metric == "macro-f1" else set()
+    assert all(one.keys() & {"gold", "predicted", "probability"} == expected for one in parts)
+    before, after = leaderboard([open_run("runs/options")]), leaderboard([open_run(folder)])
+    assert (before.rows[0].overall, before.tasks) == (after.rows[0].overall, after.tasks)
 
 
 def test_a_published_table_gives_the_same_numbers_and_is_named() -> None:

@@ -462,7 +462,9 @@ def test_a_task_file_opens_no_tokenizer_elsewhere(
     monkeypatch.chdir(checkout)
     folder = {"absolute": str(tmp_path), "upwards": "..", "link": "linked", "hidden": ".cache"}[how]
     Path("tasks/words.txt").write_text("cat\ndog\nowl\n")
-    more = ", sentence: '{word} {number}', frames: ['{a} {b}'], asked: 1" if kind == "needles" else ", common: 1"
+    more = (
+        ", sentence: '{word} {number}', frames: ['{a} {b}'], asked: 1" if kind == "needles" else ", common: 1"
+    )
     Path("tasks/t.yaml").write_text(
         f"task: t\ndataset: {{{kind}: {{tokens: 100, tokenizer: {folder}/secret, count: 1, words: words.txt{more}}}}}\n"
         "sample: {input: '{{ text }}', target: '1'}\nscorers: [exact-match]\n"

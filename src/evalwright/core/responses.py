@@ -144,5 +144,7 @@ class Response:
 
 
 _STORED_DEFAULTS = [
-    (f.name, Usage() if f.name == "usage" else f.default) for f in fields(Response) if f.name not in ("rate_limits", "also_named")
+    (f.name, Usage() if f.name == "usage" else f.default)
+    for f in fields(Response)
+    if f.name not in ("rate_limits", "also_named")
 ]

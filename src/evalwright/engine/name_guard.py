@@ -69,9 +69,7 @@ class NameGuard:
         rule = self.rules[endpoint]
         if rule.check == "nothing":
             return
-        names = [
-            name for name in (response.model, *response.also_named) if rule.relation(name) != "unnamed"
-        ]
+        names = [name for name in (response.model, *response.also_named) if rule.relation(name) != "unnamed"]
         foreign = next((name for name in names if rule.relation(name) == "other"), None)
         if foreign is None:
             return

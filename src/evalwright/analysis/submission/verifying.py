@@ -115,15 +115,19 @@ def _check_run(found: Verification) -> None:
     """Note what the file says of its run that cannot be, or would not be what is shown of it."""
     run = found.submission.run
     model, settings = mapping(run.get("model")), mapping(run.get("configuration"))
-    names = {"run.id": run.get("id"), "run.model.name": model.get("name"), "run.model.label": model.get("label")}
-    for field_name, name in names.items():
+    for key in ("name", "label"):
+        name = model.get(key)
         if isinstance(name, str) and has_control(name):
-            found.wrong("impossible", f"'{field_name}' has control characters: '{printable(name)[:60]}'")
-    for fault in impossible_amounts({part: run.get(part) for part in ("seconds", "usage", "hardware")}, "run"):
+            found.wrong("impossible", f"'run.model.{key}' has control characters: '{printable(name)[:60]}'")
+    for fault in impossible_amounts(
+        {part: run.get(part) for part in ("seconds", "usage", "hardware")}, "run"
+    ):
         found.wrong("impossible", fault)
     where = settings.get("where")
     if where and not (isinstance(where, list) and all(isinstance(one, str) for one in where)):
-        found.wrong("filter", f"its filter cannot be used: {printable(str(where))[:60]} is no list of conditions")
+        found.wrong(
+            "filter", f"its filter cannot be used: {printable(str(where))[:60]} is no list of conditions"
+        )
     limit, seed = settings.get("limit"), settings.get("seed")
     if limit is not None and _limit(limit) is None:
         found.wrong("impossible", f"its limit is {printable(str(limit))[:60]}, which is none")

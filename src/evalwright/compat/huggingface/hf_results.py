@@ -173,7 +173,13 @@ def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
     one = metric.estimate
     if as_published:
         value = _scaled(metric, one.value)
-        return {"value": value, "interval": [None, None], "n": one.n, "n_missing": one.n_missing, "source": AS_PUBLISHED}
+        return {
+            "value": value,
+            "interval": [None, None],
+            "n": one.n,
+            "n_missing": one.n_missing,
+            "source": AS_PUBLISHED,
+        }
     value, *interval = (_scaled(metric, x) for x in (one.value, one.low, one.high))
     counts = {key: getattr(one, key) for key in ("level", "n", "n_missing", "method")}
     return {"value": value, "interval": interval, **counts}

@@ -189,6 +189,8 @@ def test_a_models_name_leads_to_no_other_path(name: str, monkeypatch: pytest.Mon
         open_model(name)
 
 
-@pytest.mark.parametrize("name", ["vllm/./models/m", "openai/http://localhost:9/v1#../m", "gemini/tunedModels/m..1"])
+@pytest.mark.parametrize(
+    "name", ["vllm/./models/m", "openai/http://localhost:9/v1#../m", "gemini/tunedModels/m..1"]
+)
 def test_dots_that_are_in_no_path_are_a_name(name: str) -> None:
     assert open_model(name).name == name

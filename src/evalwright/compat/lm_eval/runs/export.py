@@ -70,7 +70,9 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
     with writing(folder):
         place_of(folder).mkdir(parents=True, exist_ok=True)
         asked = _files_asked(run)
-        tasks = {task["name"]: _Exported(task, folder, time, render, asked, run) for task in run.data["tasks"]}
+        tasks = {
+            task["name"]: _Exported(task, folder, time, render, asked, run) for task in run.data["tasks"]
+        }
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
         results = folder / f"results_{time}.json"
