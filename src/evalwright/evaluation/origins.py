@@ -285,12 +285,15 @@ def _files(value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()) ->
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _files(item, folder, (*at, str(key)), (*path, *str(key).split(".")))
-    elif path in FILES and any(
-        has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd()) for one in listed(value)
-    ):
-        yield Setting(at, value)
-    elif path in _TOKENIZERS and not (
-        not str(value).startswith("~") and is_within(Path(str(value)), folder, Path.cwd())
+    elif (
+        path in FILES
+        and any(
+            has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd())
+            for one in listed(value)
+        )
+    ) or (
+        path in _TOKENIZERS
+        and not (not str(value).startswith("~") and is_within(Path(str(value)), folder, Path.cwd()))
     ):
         yield Setting(at, value)
 

@@ -15,9 +15,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.text import printable
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import MetricSpec
+from evalwright.core.text import printable
 from evalwright.metrics.registry import check_options
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, derived_task, rules_record
 from evalwright.runs.confirmed import remember_numbers
