@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from evalwright.models.reply_names import relation, rule_for
+from evalwright.core.errors import WrongModel
+from evalwright.core.responses import Response
+from evalwright.engine.name_guard import NameGuard
+from evalwright.models.reply_names import NameRule, relation, rule_for
+from support import openai_stream
 from support.command import Done, record, records, stored_requests, write_questions
 from support.openai_server import serving
 from support.typed import typed
@@ -88,6 +92,79 @@ def test_a_lone_endpoint_that_answers_as_another_model_is_not_scored(
         "-M answers_as=evil-7b",
     ):
         assert words in row["failure"]["message"]
+
+
+def renaming(*names: str | None) -> Callable[[pytest.MonkeyPatch], None]:
+    """Streams whose first chunks give these names, and whose other chunks the last of them."""
+
+    def install(patch: pytest.MonkeyPatch) -> None:
+        original = openai_stream.chunks
+
+        def chunks(reply: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, Any]]:
+            pieces = original(reply, body)
+            for number, piece in enumerate(pieces):
+                name = names[min(number, len(names) - 1)]
+                piece.pop("model")
+                if name is not None:
+                    piece["model"] = name
+            return pieces
+
+        patch.setattr(openai_stream, "chunks", chunks)
+
+    return install
+
+
+@pytest.mark.parametrize("interface", ["chat", "completions"])
+@pytest.mark.parametrize(
+    ("names", "answered"),
+    [
+        (("evil-7b", "good-7b"), False),
+        (("good-7b", "evil-7b", "good-7b"), False),
+        (("", "evil-7b", ""), False),
+        (("evil-7b", None), False),
+        (("", "good-7b"), True),
+        ((None, "good-7b"), True),
+        (("default", "good-7b"), True),
+        (("good-7b", "good-7b-2026-01-01"), True),
+        (("good-7b", None), True),
+    ],
+)
+def test_every_name_of_a_stream_counts(
+    names: tuple[str | None, ...],
+    answered: bool,
+    interface: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_questions(tmp_path, 3)
+    renaming(*names)(monkeypatch)
+    with serving() as server:
+        more = ("-M", "stream=true", "-M", f"interface={interface}", "-M", "max_attempts=1")
+        done = run(tmp_path, f"openai/{server.url}#good-7b", *more, quiet=False)
+    assert done.code == (0 if answered else 1), done.text
+    assert answered_models(tmp_path).total() == (3 if answered else 0)
+    assert len(stored_requests(tmp_path / "home")) == (3 if answered else 0)
+    assert ("evil-7b" in done.err) is not answered
+
+
+def test_two_other_names_in_one_stream_are_refused_where_the_server_resolves_names() -> None:
+    """At a provider's own hosts the first other name is accepted; a reply that gives it beside a second one is not."""
+    guard = NameGuard(
+        "openai/good", {"e": NameRule("good", "there", "first")}, apart=False, say=lambda _: None
+    )
+    with pytest.raises(WrongModel, match="also names 'good'"):
+        guard.accept("e", Response("x", model="good", also_named=("evil",)))
+    with pytest.raises(WrongModel, match="also names"):
+        guard.accept("e", Response("x", model="evil", also_named=("worse",)))
+    guard.accept("e", Response("x", model="good-2026-01-01", also_named=("good", "default")))
+    router = NameGuard(
+        "openai/auto", {"e": NameRule("auto", "there", "nothing")}, apart=False, say=lambda _: None
+    )
+    router.accept("e", Response("x", model="good", also_named=("evil",)))
+    accepting = NameRule("good", "there", "asked", ("evil",))
+    NameGuard("openai/good", {"e": accepting}, apart=False, say=lambda _: None).accept(
+        "e", Response("x", model="good", also_named=("evil",))
+    )
 
 
 def test_another_name_can_be_accepted(tmp_path: Path) -> None:

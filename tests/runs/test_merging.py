@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -214,6 +216,28 @@ def test_samples_that_were_changed_or_are_in_two_shards() -> None:
     edit(found[1], number=2)
     with pytest.raises(RunError, match="is in two of them"):
         merge_runs("made")
+    assert not Path("runs/made/run.json").exists()
+
+
+def test_a_sample_that_is_no_shards_is_not_said_to_be_in_two() -> None:
+    """Each way in which a record can be where none belongs has its own sentence."""
+    found = shards()
+    last = found[1]
+    lines = last.samples_file.read_text(encoding="utf-8").splitlines(keepends=True)
+    foreign = json.dumps({**json.loads(lines[0]), "id": "foreign", "index": 0}) + "\n"
+    for more, said in (
+        ([*lines, foreign], "sample foreign is at another place in 'made.shard-2-of-3' than the run gave it"),
+        ([lines[0], *lines], "is in 'made.shard-2-of-3' twice"),
+        ([*lines, foreign.replace('"task": "', '"task": "not-')], "which is no task of the run"),
+    ):
+        text = "".join(more)
+        last.samples_file.write_text(text, encoding="utf-8")
+        data = json.loads((last.folder / "run.json").read_text(encoding="utf-8"))
+        data["samples"] |= {"records": len(more), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        (last.folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
+        with pytest.raises(RunError, match=re.escape(said)) as error:
+            merge_runs("made")
+        assert "in two of them" not in str(error.value)
     assert not Path("runs/made/run.json").exists()
 
 

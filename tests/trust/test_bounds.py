@@ -194,6 +194,7 @@ class _Kept:
     def __init__(self) -> None:
         self.data: Any = None
         self.has_text = False
+        self.names: dict[str, None] = {}
 
     def add(self, event: str, data: Any) -> bool:
         self.data = data

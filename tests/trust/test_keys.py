@@ -374,3 +374,47 @@ def test_a_login_with_more_signs_than_it_should_have() -> None:
     assert mask("it said first@second-77x1 twice") == f"it said {MASKED} twice"
     remember("Basic " + base64.b64encode(b"user:another-pass-1").decode())
     assert mask("another-pass-1") == MASKED
+
+
+ADDRESS_KEY = "addr-4f81c0d2e9"
+
+
+@pytest.mark.parametrize("how", ["variable", "argument", "path", "in the name", "well-known form"])
+def test_a_secret_in_an_address_is_written_nowhere(
+    how: str,
+    server: EchoServer,
+    own_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of a plug-in's variables by their names, and in the path of an address where the environment or the form says that it is one."""
+    secret = "sk-proj-4f81c0d2e9a7b6c5d4e3f2a1" if how == "well-known form" else ADDRESS_KEY
+    write_questions(own_folder, 2)
+    Path("mine.toml").write_text(
+        '[mine]\nbase_url = "' + server.url + '/{tok}"\nvariables = { tok = "MINE_TOKEN" }\n'
+    )
+    address = f"{server.url}/{secret}"
+    if how in ("variable", "path", "in the name"):
+        monkeypatch.setenv("MINE_TOKEN", secret)
+    arguments = {
+        "variable": ["--plugin", "mine.toml", "--model", "mine/m"],
+        "argument": ["--plugin", "mine.toml", "--model", "mine/m", "-M", f"variables.tok={secret}"],
+        "path": ["--model", "vllm/m", "-M", f"base_url={address}"],
+        "in the name": ["--model", f"vllm/{address}#m"],
+        "well-known form": ["--model", f"vllm/{address}#m"],
+    }[how]
+    monkeypatch.setenv("EVALWRIGHT_HOME", "home")
+    main(["run", "questions.yaml", *arguments, "-M", "max_attempts=1", "--verbose", "--log-file", "log.txt"])  # fmt: skip
+    printed = capsys.readouterr()
+    assert secret not in printed.out + printed.err
+    seen = [
+        (path, text) for path, text in everything(own_folder) if path.name != "mine.toml" and secret in text
+    ]
+    assert not seen
+    assert Path("runs").exists() and any(Path("runs").iterdir())
+
+
+def test_what_the_packages_providers_need_in_an_address_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-west-1-and-more")
+    open_model("bedrock/m")
+    assert mask("eu-west-1-and-more") == "eu-west-1-and-more"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,71 @@ def test_a_metric_that_no_definition_names_is_not_taken_for_the_samples() -> Non
     board = leaderboard([open_run("runs/theirs"), open_run("runs/ours")], metric="factual.truth")
     assert board.numbers_from == {"theirs": "figures as published, not computed here (factual: truth)"}
     assert "demo/theirs: figures as published, not computed here (factual: truth)." in board.notes
+
+
+def text_of(file: Path) -> str:
+    """What a file says; of an archive, what is in it."""
+    if not zipfile.is_zipfile(file):
+        return file.read_text(encoding="utf-8")
+    with zipfile.ZipFile(file) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
+def test_exports_mark_a_figure_that_is_not_computed_here() -> None:
+    """A metric that is not known here stands as recorded: each file says so, without an interval or the words of its writer."""
+    with edited("runs/theirs") as data:
+        task = data["tasks"][0]
+        for metric in task["metrics"]:
+            metric.update(
+                kind="our-accuracy",
+                value=0.99,
+                low=0.98,
+                high=0.999,
+                standard_error=0.004,
+                method="checked by hand",
+            )
+        for spec in task["metric_specs"]:
+            spec.update(kind="our-accuracy")
+        data["groups"] = []
+    said = "figures as published, not computed here"
+    exports = {
+        "eval-results": ("--dataset", "x/y", "--task-id", "t"),
+        "hf-results": (),
+        "every-eval-ever": (),
+        "lm-eval": (),
+        "inspect": (),
+    }
+    for name, more in exports.items():
+        done = typed("export", name, "theirs", "--out", f"out-{name}", *more)
+        assert done.code == 0, done.text
+        assert said in " ".join(done.err.split())
+        files = [path for path in Path(f"out-{name}").rglob("*") if path.is_file()]
+        texts = [" ".join(text.split()) for text in map(text_of, files)]
+        (text,) = [text for text in texts if said in text]
+        assert "0.99" in text or "99.0" in text, name
+        for forged in ("checked by hand", "0.004", "0.98", "0.999", "98.0", "99.9"):
+            assert forged not in text, (name, forged)
+
+
+def test_exports_say_nothing_of_figures_that_are_computed_here() -> None:
+    for name in ("hf-results", "every-eval-ever", "lm-eval"):
+        assert typed("export", name, "theirs", "--out", "out").code == 0
+    for path in Path("out").rglob("*.json"):
+        assert "as published" not in path.read_text() and "as_published" not in path.read_text()
+
+
+@pytest.mark.parametrize("score", [5.0, 1.0000001, -0.001])
+def test_every_command_says_that_a_score_cannot_be(score: float) -> None:
+    rewrite(
+        open_run("runs/theirs"),
+        lambda row, place: row["scores"]["score"].update(value=score) if place < 5 else None,
+    )
+    said = "scores of 'score' outside of 0 to 1, which 'accuracy' cannot have"
+    for words in (("aggregate", "theirs"), ("leaderboard", "theirs"), ("runs", "check", "theirs")):
+        done = typed(*words)
+        assert done.code == (1 if words[0] == "runs" else 2), done.text
+        assert said.split(", which")[0] in " ".join(done.text.split()), done.text
+    assert not Path("runs/theirs.aggregated/run.json").exists()
 
 
 def aggregates_only(name: str) -> None:
@@ -303,6 +369,29 @@ def published(name: str) -> Path:
     done = typed("export", "scores", name)
     assert done.code == 0, done.text
     return Path("published") / name
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "macro-f1"])
+def test_a_published_table_tells_no_right_option_unless_a_metric_is_made_of_it(metric: str) -> None:
+    rows = ", ".join(
+        f"{{id: i{n}, q: 'Question {n}?', a: {('red', 'green', 'blue')[n % 3]}}}" for n in range(12)
+    )
+    Path("options.yaml").write_text(
+        f"task: options\ndataset: {{rows: [{rows}]}}\n"
+        "sample: {input: '{{ q }}', choices: [red, green, blue], target: '{{ a }}'}\n"
+        f"scorers: [choice]\nmetrics: [{metric}]\n"
+    )
+    done = typed(
+        "run", "options.yaml", "--model", "scripted/constant", "-M", "text=B", "--name", "options", "--quiet"
+    )
+    assert done.code == 0, done.text
+    folder = published("options")
+    _, *lines = (folder / "scores.jsonl").read_text().splitlines()
+    parts = [json.loads(line)["scores"]["choice"].get("parts", {}) for line in lines]
+    expected = {"gold", "predicted"} if metric == "macro-f1" else set()
+    assert all(one.keys() & {"gold", "predicted", "probability"} == expected for one in parts)
+    before, after = leaderboard([open_run("runs/options")]), leaderboard([open_run(folder)])
+    assert (before.rows[0].overall, before.tasks) == (after.rows[0].overall, after.tasks)
 
 
 def test_a_published_table_gives_the_same_numbers_and_is_named() -> None:

@@ -62,6 +62,9 @@ PROPOSALS = {
     "replace": "replace: true",
     "out": "out: ../elsewhere",
     "overrides.dataset.path": "overrides: {dataset.path: /etc/passwd}",
+    "overrides.dataset.needles.words": "overrides: {dataset.needles.words: /etc/passwd}",
+    "overrides.dataset.needles.tokenizer": "overrides: {dataset: {needles: {tokenizer: ../elsewhere}}}",
+    "overrides.dataset.common_words.tokenizer": "overrides: {dataset.common_words.tokenizer: /somewhere}",
     "overrides.prompt.file": "overrides: {prompt: {file: ~/../../etc/hostname}}",
     "tasks.0": "tasks: [../elsewhere/questions.yaml]",
     "common.headers": "common: {headers: {X-Mine: a}}",
@@ -80,6 +83,60 @@ PROPOSALS = {
         "suites: {s: {models: [{model: 'openai/http://me:word@evil.example/v1#m', label: L}]}}"
     ),
 }
+
+
+LOCAL_MODELS = [
+    "replay/../elsewhere/answers.jsonl",
+    "replay//etc/passwd",
+    "replay/~/answers.jsonl",
+    "replay/.hidden/answers.jsonl",
+    "replay/linked/answers.jsonl",
+    "hf//etc",
+    "hf/a/../../elsewhere",
+    "onnx/../elsewhere",
+    "vllm-local//etc",
+    "st//etc",
+    "hhem/../elsewhere",
+    "nli/~nobody/checkpoint",
+    "reward//etc",
+    "comet//etc",
+    "likelihood/hf//etc",
+    "verdict/hf/../elsewhere",
+    "likelihood/verdict/hf//etc",
+]
+
+
+@pytest.mark.parametrize("model", LOCAL_MODELS)
+@pytest.mark.parametrize("place", ["models", "roles"])
+def test_a_file_opens_no_model_elsewhere(model: str, place: str, own_folder: Path) -> None:
+    (own_folder / "linked").symlink_to(own_folder.parent)
+    values: dict[str, object] = {"models": [model]}
+    if place == "roles":
+        values = {"models": ["openai/m"], "roles": {"judge": {"model": model}}}
+    (setting,) = proposed(values, Path.cwd())
+    assert setting.value == model
+    if place == "models":
+        Path("suite.yaml").write_text(f"tasks: [questions.yaml]\nmodels: [{json.dumps(model)}]\n")
+        asked = typed("run", "--config", "suite.yaml")
+        assert asked.code == 2 and "  models.0: " in asked.err and "--trust-file" in asked.err, asked.text
+
+
+MODELS_HERE = [
+    "hf/Qwen/Qwen3-0.6B",
+    "hf/Qwen/Qwen3-0.6B@0123abc",
+    "replay/runs/mine/samples.jsonl",
+    "replay/more/../answers.jsonl",
+    "likelihood/hf/gpt2",
+    "answers/name",
+    "scripted/echo",
+    "openai/gpt-4o-mini",
+    "bedrock/arn:aws:bedrock:us-east-1:1:inference-profile/x",
+]
+
+
+@pytest.mark.parametrize("model", MODELS_HERE)
+def test_models_of_the_hub_and_of_the_working_folder_are_not_asked_about(model: str) -> None:
+    assert not proposed({"models": [model]}, Path.cwd())
 
 
 @pytest.mark.parametrize("name", PROPOSALS)
@@ -204,7 +261,7 @@ NOT_ASKED_ABOUT = {
     "add_bos", "add_special_tokens", "attn_implementation", "batch_size", "bos", "chat_template", "chat_template_args", "chunk", "cleaning", "context_length", "deadline",
     "device", "device_map", "dtype", "echo", "enable_thinking", "file", "fit", "label", "language", "latency", "leave_out", "local", "max_attempts",
     "max_concurrency", "max_length", "max_memory", "max_tokens", "max_tokens_field", "memory", "min_p", "offload_folder", "peft", "prefix_token",
-    "preset", "prompt", "quantization", "requests_per_minute", "revision", "scoring", "seed", "sentences", "share", "stream", "subfolder",
+    "preset", "prompt", "quantization", "reasoning_effort", "requests_per_minute", "revision", "scoring", "seed", "sentences", "share", "stream", "subfolder",
     "temperature", "text", "thinking", "threads", "timeout", "tokenizer", "top_k", "top_p", "use_fast_tokenizer",
 }  # fmt: skip
 
@@ -390,6 +447,30 @@ def test_a_task_file_stays_in_its_folder(
     )
     shown = typed("tasks", "preview", "tasks/t.yaml")
     assert shown.code == 2 and "so it is not read" in shown.err and "the secret" not in shown.text
+    trusted = typed("tasks", "preview", "tasks/t.yaml", "--trust", "tasks")
+    assert "so it is not read" not in trusted.err
+
+
+@pytest.mark.parametrize("how", ["absolute", "upwards", "link", "hidden"])
+@pytest.mark.parametrize("kind", ["needles", "common_words"])
+def test_a_task_file_opens_no_tokenizer_elsewhere(
+    how: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / "tasks").mkdir(parents=True)
+    (checkout / "linked").symlink_to(tmp_path)
+    monkeypatch.chdir(checkout)
+    folder = {"absolute": str(tmp_path), "upwards": "..", "link": "linked", "hidden": ".cache"}[how]
+    Path("tasks/words.txt").write_text("cat\ndog\nowl\n")
+    more = (
+        ", sentence: '{word} {number}', frames: ['{a} {b}'], asked: 1" if kind == "needles" else ", common: 1"
+    )
+    Path("tasks/t.yaml").write_text(
+        f"task: t\ndataset: {{{kind}: {{tokens: 100, tokenizer: {folder}/secret, count: 1, words: words.txt{more}}}}}\n"
+        "sample: {input: '{{ text }}', target: '1'}\nscorers: [exact-match]\n"
+    )
+    asked = typed("tasks", "preview", "tasks/t.yaml")
+    assert asked.code == 2 and "so it is not read" in asked.err, asked.text
     trusted = typed("tasks", "preview", "tasks/t.yaml", "--trust", "tasks")
     assert "so it is not read" not in trusted.err
 

@@ -80,7 +80,8 @@ class Response:
     latency: seconds from sending to the whole answer. cost: in US dollars where a price is known.
     model: the model id that the provider's reply names. rate_limits: for pacing only, not stored. replica: which of a pool
     answered, a note that makes no difference. stopped_at: the stop string at which the answer ended, "" where it ended by itself; None where
-    nothing says which, or the request had none.
+    nothing says which, or the request had none. also_named: other names that the pieces of a stream gave, looked at when it comes and not
+    stored.
     """
 
     text: str = ""
@@ -98,6 +99,7 @@ class Response:
     tokens: tuple[TokenLogProb, ...] = ()
     replica: str = field(default="", compare=False)
     stopped_at: str | None = field(default=None, compare=False)
+    also_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def counted(self) -> bool:
@@ -116,7 +118,7 @@ class Response:
         return replace(self, text=text, reasoning=thoughts, finish_reason=reason, model=model, tokens=())
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: what differs from the defaults, without `rate_limits`."""
+        """A plain mapping for JSON: what differs from the defaults, without `rate_limits` and `also_named`."""
         out: dict[str, Any] = {}
         for name, default in _STORED_DEFAULTS:
             value = getattr(self, name)
@@ -142,5 +144,7 @@ class Response:
 
 
 _STORED_DEFAULTS = [
-    (f.name, Usage() if f.name == "usage" else f.default) for f in fields(Response) if f.name != "rate_limits"
+    (f.name, Usage() if f.name == "usage" else f.default)
+    for f in fields(Response)
+    if f.name not in ("rate_limits", "also_named")
 ]

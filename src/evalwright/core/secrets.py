@@ -37,6 +37,8 @@ _ENDINGS = (
     "_secret", "_secret_key",
 )  # fmt: skip
 """How names of one product's own end that hold a secret: openai_api_key."""
+_SECRET_VARIABLES = ("_KEY", "_TOKEN")
+"""How names of environment variables end that hold a secret."""
 _HEADERS = ("headers", "extra_headers", "default_headers")
 _IDLE_HEADERS = frozenset({
     "accept", "accept_encoding", "http_referer", "openai_organization", "openai_project", "referer", "user_agent", "x_title",
@@ -121,8 +123,25 @@ def remember_within(value: Any, name: str = "") -> None:
 def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
     """Remember the secrets among variables: for what may hold one that this process has not sent itself."""
     for name, value in variables.items():
-        if (is_secret(name) or name.endswith(("_KEY", "_TOKEN"))) and not value.startswith(("/", "~", ".")):
+        if (is_secret(name) or name.endswith(_SECRET_VARIABLES)) and not value.startswith(("/", "~", ".")):
             remember(value)
+
+
+def remember_variable(name: str, variable: str, value: str) -> None:
+    """Remember what fills a place in an address, where its name, its environment variable or its form says that it is a secret."""
+    named = is_secret(name) or is_secret(variable) or variable.endswith(_SECRET_VARIABLES)
+    if named or _plain(name).endswith("_token") or key_in(value):
+        remember(value)
+
+
+def remember_within_address(url: str, variables: Mapping[str, str] = os.environ) -> None:
+    """Remember what of an address is a secret of the environment, or has the form of a well-known kind of key."""
+    plain = unquote(url)
+    for name, value in variables.items():
+        if (is_secret(name) or name.endswith(_SECRET_VARIABLES)) and len(value) >= FLOOR and value in plain:
+            remember(value)
+    for found in _SHAPES.finditer(plain):
+        remember(found[0])
 
 
 def _secrets(value: Any, name: str) -> Iterator[str]:

@@ -7,6 +7,7 @@
 | another name than before | refused | refused |
 | another alias than before (the provider moved it) | accepted, and said | accepted, and said |
 | another name or alias than the other replicas | refused | refused |
+| in one stream another model's name and a second name | refused | refused |
 
 What is refused is a failure of that endpoint (`WrongModel`): its reply is neither stored nor scored. Stored responses are held to the
 same rule, because earlier versions stored whatever came.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from evalwright.core.errors import WrongModel
 from evalwright.core.responses import Response
@@ -56,7 +58,27 @@ class NameGuard:
 
     def accept(self, endpoint: str, response: Response) -> None:
         """Take note of a reply. Raises WrongModel where it is another model's, with what it says it used."""
-        name = response.model
+        if response.also_named:
+            self._refuse_mixed(endpoint, response)
+            for name in response.also_named:
+                self._accept_name(endpoint, name, response)
+        self._accept_name(endpoint, response.model, response)
+
+    def _refuse_mixed(self, endpoint: str, response: Response) -> None:
+        """Raise WrongModel where the pieces of one stream name several models, of which one is none that was asked."""
+        rule = self.rules[endpoint]
+        if rule.check == "nothing":
+            return
+        names = [name for name in (response.model, *response.also_named) if rule.relation(name) != "unnamed"]
+        foreign = next((name for name in names if rule.relation(name) == "other"), None)
+        if foreign is None:
+            return
+        second = next((name for name in names if not _is_one(name, foreign)), None)
+        if second is None:
+            return
+        self._refuse(endpoint, foreign, f"the same reply also names {_quoted(second)}", response)
+
+    def _accept_name(self, endpoint: str, name: str, response: Response) -> None:
         if not name or (endpoint, name) in self._accepted:
             return
         rule = self.rules[endpoint]
@@ -64,13 +86,17 @@ class NameGuard:
         if relation in ("alias", "other") and rule.check != "nothing":
             why = self._why_not(endpoint, rule, name, relation)
             if why:
-                known = len(self.refused) < _MAX_REMEMBERED
-                self.refused[(endpoint, name if known else "")] += 1
-                raise self._error(rule, name, why, response)
+                self._refuse(endpoint, name, why, response)
         if relation != "unnamed":
             self._note(endpoint, rule, name, relation)
         if len(self._accepted) < _MAX_REMEMBERED:
             self._accepted.add((endpoint, name))
+
+    def _refuse(self, endpoint: str, name: str, why: str, response: Response) -> NoReturn:
+        """Count a reply that is refused, and raise WrongModel."""
+        known = len(self.refused) < _MAX_REMEMBERED
+        self.refused[(endpoint, name if known else "")] += 1
+        raise self._error(self.rules[endpoint], name, why, response)
 
     def is_foreign(self, response: Response) -> bool:
         """Whether a stored response was given by another model, so that its request is to be sent again."""

@@ -13,6 +13,7 @@ from evalwright.engine.counts import Counts
 from evalwright.evaluation.derived import Derived
 from evalwright.metrics.registry import registry
 from evalwright.runs.aggregation import TaskTally, derived_task, rules_record
+from evalwright.runs.measures import check_bounded
 from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import keep_scores
 from evalwright.runs.writer import RunWriter
@@ -57,6 +58,8 @@ def aggregate_run(
         for position, record in enumerate(old.samples()):
             parts[record.task].tally.add(record)
             writer.add(position, record)
+        for part in parts.values():
+            _check_scores(old, part)
         tasks = [_task_record(part) for part in parts.values()]
         rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
         identity = {"scores": old.samples_sha256, "rules": rules}
@@ -66,6 +69,14 @@ def aggregate_run(
         made = new.finish(writer, tasks, tallies, identity, usage=Counts().as_dict(), **same_schema)
     keep_scores(made, {name: part.tally.table() for name, part in parts.items()})
     return made
+
+
+def _check_scores(old: Run, part: _Part) -> None:
+    """Raise RunError for scores that a metric of theirs cannot have: its number would be none."""
+    import numpy as np
+
+    for spec in part.metrics:
+        check_bounded(old, spec, np.frombuffer(part.tally.scores[spec.scorer].values, np.float64))
 
 
 def _check_slices(old: Run, slices: Sequence[str]) -> None:

@@ -69,6 +69,9 @@ _SAFE_BODY_NUMBERS = frozenset(
 _EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _NAMES = frozenset(("chat_template", "file", "offload_folder", "peft", "tokenizer"))
 """Arguments that may name a file or folder: those within the file's folder and the working folder it may set."""
+_DATASETS = (("dataset",), ("prompt", "few_shot", "dataset"))
+_MADE = ("needles", "common_words")
+_MADE_OF = (("needles", "words"), ("needles", "books"), ("common_words", "words"))
 FILES: frozenset[tuple[str, ...]] = frozenset(
     {
         ("dataset",),
@@ -77,9 +80,16 @@ FILES: frozenset[tuple[str, ...]] = frozenset(
         ("prompt", "file"),
         ("prompt", "few_shot", "dataset"),
         ("prompt", "few_shot", "dataset", "path"),
+        *((*dataset, *key) for dataset in _DATASETS for key in _MADE_OF),
     }
 )
 """Settings of tasks that are names of files."""
+_TOKENIZERS = frozenset((*dataset, kind, "tokenizer") for dataset in _DATASETS for kind in _MADE)
+"""Settings of tasks that name a folder or a repository of the hub."""
+_WITHOUT_FILES = frozenset(("litellm", "reward-server", "vectara"))
+"""Backends in code whose models are those of a server."""
+_AROUND_MODELS = frozenset(("likelihood", "verdict"))
+"""Backends whose names hold the name of another model."""
 _LONGEST = 2000
 _HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -190,10 +200,26 @@ def _proposed(values: Mapping[str, Any], folder: Path, keys: Sequence[str]) -> I
     for at, spec in specs:
         name = spec.get("model") if isinstance(spec, Mapping) else spec
         address = str(name).partition("/")[2]
-        if address.startswith(("http://", "https://")) and not _is_harmless(address, {_provider_of(spec)}):
+        is_url = address.startswith(("http://", "https://"))
+        if not (_is_harmless(address, {_provider_of(spec)}) if is_url else _stays_here(str(name), folder)):
             yield Setting((*at, "model") if isinstance(spec, Mapping) else at, name)
         if isinstance(spec, Mapping):
             yield from _arguments(spec.get("arguments"), {_provider_of(spec)}, (*at, "arguments"))
+
+
+def _stays_here(name: str, folder: Path) -> bool:
+    """Whether a model's name leads to no file or folder outside of the file's folder and the working folder, nor to a hidden one.
+
+    A repository of the hub (`hf/org/name`) is written as a folder in the working folder would be.
+    """
+    provider, _, place = name.partition("/")
+    if providers.find(provider) is not None or provider in _WITHOUT_FILES:
+        return True
+    if provider in _AROUND_MODELS:
+        return _stays_here(place, folder)
+    if place.startswith("~"):
+        return False
+    return is_within(Path(place), folder, Path.cwd())
 
 
 def _arguments(given: Any, names: set[str], at: KeyPath) -> Iterator[Setting]:
@@ -259,8 +285,15 @@ def _files(value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()) ->
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _files(item, folder, (*at, str(key)), (*path, *str(key).split(".")))
-    elif path in FILES and any(
-        has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd()) for one in listed(value)
+    elif (
+        path in FILES
+        and any(
+            has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd())
+            for one in listed(value)
+        )
+    ) or (
+        path in _TOKENIZERS
+        and not (not str(value).startswith("~") and is_within(Path(str(value)), folder, Path.cwd()))
     ):
         yield Setting(at, value)
 

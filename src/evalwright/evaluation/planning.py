@@ -22,7 +22,7 @@ from evalwright.core.errors import (
     closest,
 )
 from evalwright.core.requests import Ability
-from evalwright.core.secrets import without_login
+from evalwright.core.secrets import mask, remember_within_address, without_login
 from evalwright.core.tasks import Scorer, Task
 from evalwright.core.text import printable
 from evalwright.evaluation.common_arguments import without_refused
@@ -526,7 +526,8 @@ def sample_order(n: int, seed: int, limit: float | None, as_filed: bool = False)
 
 
 def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
-    model = slug(spec.label or without_login(spec.model))
+    remember_within_address(spec.model)
+    model = slug(spec.label or mask(without_login(spec.model)))
     if configuration.name:
         return (
             slug(configuration.name)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.text import printable
 from evalwright.models.base import Pacing
 
 _START_CONCURRENCY = 64
@@ -52,6 +55,15 @@ def flag(argument: str, value: bool | None) -> bool | None:
     if value is not None and not isinstance(value, bool):
         raise ConfigurationError(f"The argument {argument} must be true or false, not {value!r}.")
     return value
+
+
+def refuse_dot_segments(name: str, model: str) -> None:
+    """Raise ConfigurationError for a model whose name, in a URL, would lead to another path of the server, where the key would go too."""
+    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(model))):
+        raise ConfigurationError(
+            f"'{printable(name)}' is no model's name: '.' and '..' between slashes would lead to another path of the server. Write the "
+            "name as the provider's list of models has it."
+        )
 
 
 def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, Any]:

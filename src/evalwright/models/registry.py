@@ -174,7 +174,8 @@ def _take_secrets(name: str, given: Mapping[str, Any]) -> None:
     """Remember the secrets in a name and arguments, so that they are masked in all that is written. Raises ConfigurationError."""
     for place, value in {"": name, **given}.items():
         remember_within(value, place)
-        if MASKED in _leaves(value) or f"//{MASKED}@" in str(value):
+        in_path = place in ("", "base_url") and f"/{MASKED}" in str(value)
+        if MASKED in _leaves(value) or f"//{MASKED}@" in str(value) or in_path:
             what = f"its argument {place}" if place else "its name"
             raise ConfigurationError(
                 f"The model '{name}' comes from a record, in which {what} has {MASKED} in place of a secret. Give the secret again, on "

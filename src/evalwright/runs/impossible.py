@@ -78,6 +78,11 @@ def impossible_count(number: Any) -> str:
     return reason
 
 
+def impossible_amounts(part: Mapping[str, Any], where: str) -> Iterator[str]:
+    """Faults of all counts, amounts and times of a part of a record. where: what it is called."""
+    yield from _amounts(part, where)
+
+
 def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
     yield from _fault("id", record["id"], impossible_id(record["id"]))
     yield from _fault("started", record["started"], impossible_time(record["started"]))

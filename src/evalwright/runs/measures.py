@@ -261,9 +261,13 @@ def matrices(
     return list(made.values())
 
 
+_ROUNDING = 1e-9
+"""What rounding may take a score out of its range, as `statistics.units.check_range` has it."""
+
+
 def check_bounded(run: Run, metric: MetricResult | MetricSpec, values: NDArray[np.float64]) -> None:
     """Raise RunError where a metric of scores from 0 to 1 has others."""
-    if metric.kind in OF_BOUNDED and ((values < -SAME) | (values > 1 + SAME)).any():
+    if metric.kind in OF_BOUNDED and ((values < -_ROUNDING) | (values > 1 + _ROUNDING)).any():
         raise RunError(
             f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
             "have: it was changed, or another program wrote it."

@@ -17,6 +17,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import MetricSpec
+from evalwright.core.text import printable
 from evalwright.metrics.registry import check_options
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, derived_task, rules_record
 from evalwright.runs.confirmed import remember_numbers
@@ -253,11 +254,11 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             writer.keep_images_of(run)
         answered: dict[str, Mapping[str, Any]] = {}
         """Metadata of the first answered sample, by task of another framework."""
-        count, before = 0, (-1, 0, 0)
+        count, before, source_before = 0, (-1, 0, 0), ""
         placed = (_placed(run, list(tallies)) for run in shards)
-        for place, line, row in heapq.merge(*placed, key=itemgetter(0)):
+        for place, line, row, source in heapq.merge(*placed, key=itemgetter(0)):
             if place <= before:
-                why = f"sample {row['id']} is in two of them"
+                why = _why_unfit(row, source, source_before, is_same=place == before)
                 raise RunError(f"The shards of '{folder.name}' do not fit together: {why}.")
             record = record_from(row)
             writer.add_line(count, line)
@@ -265,7 +266,7 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
             answers.add(record)
             if record.task in foreign and record.answer is not None:
                 answered.setdefault(record.task, record.sample.metadata)
-            count, before = count + 1, place
+            count, before, source_before = count + 1, place, source
         stopping = _stopping([run.data.get("stopping") for run in shards])
         ended_early = stopping is not None and stopping["budget_reached"]
         if count != first["shard"]["answers"] and not ended_early:
@@ -339,10 +340,26 @@ def _stopping(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | Non
     }
 
 
-def _placed(run: Run, tasks: Sequence[str]) -> Iterator[tuple[Place, bytes, Mapping[str, Any]]]:
+def _placed(run: Run, tasks: Sequence[str]) -> Iterator[tuple[Place, bytes, Mapping[str, Any], str]]:
+    """The records of a shard with their places in the whole run, and the shard's name."""
     places = {task: place for place, task in enumerate(tasks)}
     for line, row in run.lines():
-        yield (places[row["task"]], row["index"], row["draw"]), line, row
+        if row["task"] not in places:
+            raise RunError(
+                f"{run.samples_file} has a sample of '{printable(row['task'])[:60]}', which is no task of the run: the file was changed. "
+                "Make this shard again (--replace)."
+            )
+        yield (places[row["task"]], row["index"], row["draw"]), line, row, run.name
+
+
+def _why_unfit(row: Mapping[str, Any], source: str, source_before: str, *, is_same: bool) -> str:
+    """What is wrong with a record that does not come after the one before. is_same: it has that one's place."""
+    sample = f"sample {printable(str(row['id']))[:60]}"
+    if is_same and source != source_before:
+        return f"{sample} is in two of them, '{source_before}' and '{source}'"
+    if is_same:
+        return f"{sample} is in '{source}' twice"
+    return f"{sample} is at another place in '{source}' than the run gave it, so the file was changed. Make this shard again (--replace)"
 
 
 def _metrics(

@@ -2,8 +2,8 @@
 
 The table stands beside `run.json` and begins with a line that names the SHA-256 of the samples, which must be the one that
 `run.json` describes. Then a line for each record has what numbers are made of: id, cluster, a hash of the question, the values of the
-task's slices, outcome, cost, and every score with its label and parts. Questions, answers, explanations and messages are left out, in
-`run.json` too (`published_record`).
+task's slices, outcome, cost, and every score with its label and parts, without those that tell the right option unless a metric is
+made of them. Questions, answers, explanations and messages are left out, in `run.json` too (`published_record`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, to_json
 from evalwright.tasks.files import failing_as, place_of, read_json, write_file
 
 _OF_FAILURE = ("kind", "party", "retryable", "status", "attempts")
+_OF_THE_GOLD = frozenset(("gold", "predicted", "probability"))
+"""Parts of a score that say which option or class is right, the model's choice of a right answer among them."""
+_OVER_CLASSES = {
+    **dict.fromkeys(("balanced-accuracy", "macro-f1", "null-weighted-f1"), frozenset(("gold", "predicted"))),
+    "auroc": frozenset(("gold", "probability")),
+}
+"""Metrics that cannot be made again without them."""
 _OF_RESPONSE = ("cost", "finish_reason")
 
 
@@ -60,12 +67,25 @@ def publish_scores(run: Run, folder: Path) -> list[Path]:
 
 def _lines(run: Run) -> Iterator[dict[str, Any]]:
     yield {"scores_by_item": SCORES_FORMAT, "run": run.id, "samples_sha256": run.data["samples"]["sha256"]}
-    slice_keys = {task["name"]: task.get("slice_keys", ()) for task in run.data["tasks"]}
+    tasks = {task["name"]: task for task in run.data["tasks"]}
+    read = {name: _read_by_metrics(task) for name, task in tasks.items()}
     for row in run.rows():
-        yield _score_row(row, slice_keys.get(row["task"], ()))
+        task = tasks.get(row["task"], {})
+        yield _score_row(row, task.get("slice_keys", ()), read.get(row["task"], {}))
 
 
-def _score_row(row: Mapping[str, Any], slice_keys: Any) -> dict[str, Any]:
+def _read_by_metrics(task: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """By scorer, those of `_OF_THE_GOLD` that a metric of the task is made of."""
+    read: dict[str, frozenset[str]] = {}
+    for spec in task.get("metric_specs") or ():
+        options = spec.get("options") or {}
+        parts = _OVER_CLASSES.get(options.get("of", spec["kind"]), frozenset())
+        parts |= _OVER_CLASSES.get(spec["kind"], frozenset()) | {str(options.get("part", ""))}
+        read[spec["scorer"]] = read.get(spec["scorer"], frozenset()) | parts
+    return read
+
+
+def _score_row(row: Mapping[str, Any], slice_keys: Any, read: Mapping[str, frozenset[str]]) -> dict[str, Any]:
     """A record without its texts; `Run.score_rows` reads it as one of a run whose samples keep no question."""
     metadata = row.get("metadata") or {}
     line: dict[str, Any] = {
@@ -73,7 +93,9 @@ def _score_row(row: Mapping[str, Any], slice_keys: Any) -> dict[str, Any]:
     }
     line |= {"input": "", "targets": [], "content": row_content(row)}
     line["metadata"] = {key: metadata[key] for key in slice_keys if isinstance(metadata.get(key), (str, int))}
-    line["scores"] = {name: _score(score) for name, score in row["scores"].items()}
+    line["scores"] = {
+        name: _score(score, read.get(name, frozenset())) for name, score in row["scores"].items()
+    }
     if row.get("failure"):
         line["failure"] = _failure(row["failure"])
     if row.get("score_failures"):
@@ -85,8 +107,11 @@ def _score_row(row: Mapping[str, Any], slice_keys: Any) -> dict[str, Any]:
     return line
 
 
-def _score(score: Mapping[str, Any]) -> dict[str, Any]:
+def _score(score: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:
     kept = {key: score[key] for key in ("value", "label", "parts") if score.get(key) is not None}
+    hidden = _OF_THE_GOLD - read
+    if hidden & (score.get("parts") or {}).keys():
+        kept["parts"] = {name: part for name, part in score["parts"].items() if name not in hidden}
     # The reason may quote the answer.
     return {
         "value": None,

@@ -127,6 +127,10 @@ class Run(Shown):
         found = answers.get("cost") if "estimated" in usage or "cost" in answers else usage.get("cost")
         return float(found) if isinstance(found, (int, float)) and 0 <= found < math.inf else None
 
+    def is_as_published(self, task: str, label: str) -> bool:
+        """Whether a figure of a task or group stands as it was recorded, since it could not be made of the samples here."""
+        return self.numbers_from is not None and f"{task}: {label}" in self.numbers_from.as_published
+
     def task(self, name: str) -> TaskResult:
         """One task's results; raises UnknownName with the closest ones."""
         return TaskResult.from_dict(self.record(name))

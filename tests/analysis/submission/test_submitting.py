@@ -131,6 +131,13 @@ TAMPERED: dict[str, tuple[Callable[[Data], object], str]] = {
     "no response": (put(*FIRST, "responses", to=[]), "broken, wrong metric"),
     "a strange response": (put(*FIRST, "responses", 0, to={"run_me": "rm"}), "broken, wrong metric"),
     "a strange draw": (put(*FIRST, "draw", to=10**30), "missing, unknown sample, wrong metric"),
+    "a filter of another form": (put("run", "configuration", "where", to={"domain": "geography"}), "filter"),
+    "a negative cost": (put("run", "usage", "cost", to=-5), "impossible"),
+    "a negative cost of the answers": (put("run", "usage", "answers", "cost", to=-0.5), "impossible"),
+    "a time below nothing": (put("run", "seconds", to=-1), "impossible"),
+    "a label that acts on terminals": (put("run", "model", "label", to="\x1b[31mhi"), "impossible"),
+    "a name that acts on terminals": (put("run", "model", "name", to="a/b\x1b[2J"), "impossible"),
+    "a limit that is none": (put("run", "configuration", "limit", to="all"), "impossible, missing"),
     "a wrong filter": (put("run", "configuration", "where", to=["domain=nowhere"]), "filter"),
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ from evalwright.core.text import printable
 from evalwright.evaluation.planning import sample_order
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.impossible import has_control, impossible_amounts
 from evalwright.runs.results import TaskResult
 from evalwright.strategies.generate import TARGET
 from evalwright.tasks.filtering import filtered, read_conditions
@@ -97,6 +98,7 @@ def verify_submission(submission: Submission, *, task_files: Sequence[Path] = ()
     found = Verification(submission)
     if not submission.intact:
         found.wrong("changed", "the content does not match its SHA-256: it was changed after it was written")
+    _check_run(found)
     own: dict[str, Task] = {}
     for file in task_files:
         own |= {task.name: task for task in load_tasks(str(file), **_form(submission))}
@@ -107,6 +109,36 @@ def verify_submission(submission: Submission, *, task_files: Sequence[Path] = ()
     for name, task in tasks.items():
         asyncio.run(_verify_task(found, task, claims[name], rows))
     return found
+
+
+def _check_run(found: Verification) -> None:
+    """Note what the file says of its run that cannot be, or would not be what is shown of it."""
+    run = found.submission.run
+    model, settings = mapping(run.get("model")), mapping(run.get("configuration"))
+    for key in ("name", "label"):
+        name = model.get(key)
+        if isinstance(name, str) and has_control(name):
+            found.wrong("impossible", f"'run.model.{key}' has control characters: '{printable(name)[:60]}'")
+    for fault in impossible_amounts(
+        {part: run.get(part) for part in ("seconds", "usage", "hardware")}, "run"
+    ):
+        found.wrong("impossible", fault)
+    where = settings.get("where")
+    if where and not (isinstance(where, list) and all(isinstance(one, str) for one in where)):
+        found.wrong(
+            "filter", f"its filter cannot be used: {printable(str(where))[:60]} is no list of conditions"
+        )
+    limit, seed = settings.get("limit"), settings.get("seed")
+    if limit is not None and _limit(limit) is None:
+        found.wrong("impossible", f"its limit is {printable(str(limit))[:60]}, which is none")
+    if seed is not None and type(seed) is not int:
+        found.wrong("impossible", f"its seed is {printable(str(seed))[:60]}, which is no whole number")
+
+
+def _limit(limit: Any) -> int | float | None:
+    """A limit as it is used; None for what is none."""
+    share = isinstance(limit, float) and 0 < limit < 1
+    return limit if share or (type(limit) is int and limit > 0) else None
 
 
 # -- tasks --------------------------------------------------------------------------------------------------------------
@@ -260,8 +292,7 @@ def _expected(found: Verification, task: Task) -> array[int]:
     """The places of the samples that these settings ask for, in the order of the task."""
     settings = mapping(found.submission.run.get("configuration"))
     limit, seed = settings.get("limit"), settings.get("seed")
-    share = isinstance(limit, float) and 0 < limit < 1
-    whole = limit if share or (isinstance(limit, int) and not isinstance(limit, bool) and limit > 0) else None
+    whole = _limit(limit)
     start = seed if isinstance(seed, int) and not isinstance(seed, bool) else 0
     return array("q", sorted(sample_order(len(task.samples), start, whole, task.order == "file")))
 

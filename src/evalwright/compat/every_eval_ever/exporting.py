@@ -21,6 +21,7 @@ from evalwright.core.outcomes import ANSWERED
 from evalwright.core.requests import Message
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, metric_range
+from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json
@@ -107,20 +108,27 @@ def _aggregate(run: Run, task: Mapping[str, Any], source: Mapping[str, Any]) -> 
             "name": run.model, "id": name, "developer": name.partition("/")[0],
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
-        "evaluation_results": [_result(task, one) for one in task["metrics"] if one["value"] is not None],
+        "evaluation_results": [
+            _result(task, one, as_published=run.is_as_published(task["name"], one["label"]))
+            for one in task["metrics"] if one["value"] is not None
+        ],
     }  # fmt: skip
 
 
-def _result(task: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+def _result(task: Mapping[str, Any], one: Mapping[str, Any], *, as_published: bool) -> dict[str, Any]:
     options = {spec["label"]: spec["options"] for spec in task["metric_specs"]}.get(one["label"], {})
     low, high = metric_range(one["kind"], options) if one["kind"] in BOUNDED else ("-Infinity", "Infinity")
     uncertainty: dict[str, Any] = {"num_samples": one["n"]}
+    if as_published:
+        one = {**one, "standard_error": None, "low": None, "high": None, "bounds": None}
     if one.get("standard_error") is not None:
         uncertainty["standard_error"] = {"value": one["standard_error"], "method": one["method"]}
     if one["low"] is not None and one["high"] is not None:
         interval = {"lower": one["low"], "upper": one["high"], "confidence_level": one["level"]}
         uncertainty["confidence_interval"] = {**interval, "method": one["method"]}
     details = {key: json.dumps(one[key]) for key in _DETAILS if one.get(key) is not None}
+    if as_published:
+        details["source"] = json.dumps(AS_PUBLISHED)
     answer = task["definition"].get("answer") or {}
     sampling = {key: answer[key] for key in _SAMPLING if answer.get(key) is not None}
     return {

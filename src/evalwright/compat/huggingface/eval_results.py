@@ -16,6 +16,7 @@ from evalwright.compat.huggingface.hf_results import one_metric, one_task
 from evalwright.compat.recording import writing
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.metrics.registry import BOUNDED
+from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.tasks.files import write_text
@@ -102,7 +103,10 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     estimate = metric.estimate
     shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
     parts = [f"{metric.label} in {shown}, {'lower' if metric.less_is_better else 'higher'} is better"]
-    if estimate.low == estimate.low and estimate.high == estimate.high:
+    as_published = run.is_as_published(task.name, metric.label)
+    if as_published:
+        parts.append(AS_PUBLISHED)
+    elif estimate.low == estimate.low and estimate.high == estimate.high:
         low, high = (_number(metric, end, unit) for end in (estimate.low, estimate.high))
         parts.append(f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})")
     failed = f", {estimate.n_missing} failed ones left out" if estimate.n_missing else ""

@@ -18,6 +18,7 @@ from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.recording import writing
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName, known_names
 from evalwright.metrics.registry import BOUNDED
+from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.simulations import refuse_left_out
@@ -72,7 +73,12 @@ def export_hf_results(
             "task": found.name,
             "started": run.data["started"],
             "rates": "percent",
-            "metrics": {_their_name(metric.label): _doubt(metric) for metric in found.metrics},
+            "metrics": {
+                _their_name(metric.label): _doubt(
+                    metric, as_published=run.is_as_published(found.name, metric.label)
+                )
+                for metric in found.metrics
+            },
         },
     }
     with writing(file):
@@ -163,8 +169,17 @@ def _results(metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL) -> 
     return {name: numbers[name] for name in names if name in numbers} if names[0] in numbers else numbers
 
 
-def _doubt(metric: MetricResult) -> dict[str, Any]:
+def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
     one = metric.estimate
+    if as_published:
+        value = _scaled(metric, one.value)
+        return {
+            "value": value,
+            "interval": [None, None],
+            "n": one.n,
+            "n_missing": one.n_missing,
+            "source": AS_PUBLISHED,
+        }
     value, *interval = (_scaled(metric, x) for x in (one.value, one.low, one.high))
     counts = {key: getattr(one, key) for key in ("level", "n", "n_missing", "method")}
     return {"value": value, "interval": interval, **counts}

@@ -24,6 +24,7 @@ from evalwright.compat.recording import file_name, mapping, replacing, writing
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
+from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.simulations import refuse_left_out
 
@@ -174,9 +175,12 @@ class _Export:
             )  # fmt: skip
             key, numbers = theirs.get("metric", one["label"]), entry["metrics"]
             if one["value"] is not None:
-                more = {part: one.get(part) for part in _INTERVAL}
+                as_published = self.run.is_as_published(self.task["name"], one["label"])
+                interval = {part: one.get(part) for part in _INTERVAL}
+                more = {"source": AS_PUBLISHED} if as_published else interval
                 numbers[key] = {"name": key, "value": one["value"], "params": {}, "metadata": {OURS: more}}
-                if (error := one.get("standard_error")) is not None:
+                error = None if as_published and not theirs else one.get("standard_error")
+                if error is not None:
                     numbers.setdefault("stderr", {"name": "stderr", "value": error, "params": {}})
         return list(made.values())
 

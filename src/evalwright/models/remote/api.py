@@ -28,7 +28,15 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
-from evalwright.core.secrets import changing_headers, masked_arguments, remember_within, without_login
+from evalwright.core.secrets import (
+    changing_headers,
+    mask,
+    masked_arguments,
+    remember_variable,
+    remember_within,
+    remember_within_address,
+    without_login,
+)
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote import carrying
@@ -45,7 +53,14 @@ from evalwright.models.remote.keys import (
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
-from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, is_at, may_have_keys, quirks
+from evalwright.models.remote.providers import (
+    TOKENS_FIELDS,
+    Provider,
+    is_at,
+    is_packaged,
+    may_have_keys,
+    quirks,
+)
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, limit_within, merged
 from evalwright.models.reply_names import NameRule, accepted_names, rule_for
@@ -111,6 +126,8 @@ class ApiModel(RemoteModel):
         self.model = plain if "/" in plain else self.provider.model.replace("{model}", plain)
         self.wire = wire_of(self._interface(interface, shape))
         self.interface = self.wire.name.removeprefix("openai-")
+        if self.wire.model_in_path:
+            arguments.refuse_dot_segments(self.name, self.model)
         self._key_named = arguments.text("api_key_env", api_key_env)
         self._key = self._find_key()
         self._credentials = self._find_login()
@@ -165,12 +182,13 @@ class ApiModel(RemoteModel):
 
     @property
     def name(self) -> str:
-        """The name as it was written, without credentials."""
+        """The name as it was written, without credentials, nor a known secret in the path of an address."""
         return self._name
 
     @name.setter
     def name(self, written: str) -> None:
-        self._name = without_login(written)
+        remember_within_address(written)
+        self._name = mask(without_login(written))
 
     def describe(self) -> dict[str, Any]:
         """Endpoint, interface and arguments; headers by name only, never a key."""
@@ -457,6 +475,7 @@ class ApiModel(RemoteModel):
                 raise ConfigurationError("The base URL is given twice: in the model's name and as base_url.")
             base_url = url
         url = check_url(self._default_url(provider) if base_url is None else base_url)
+        remember_within_address(url)
         parts = urlsplit(url)
         login = None
         if "@" in parts.netloc:
@@ -489,6 +508,9 @@ class ApiModel(RemoteModel):
         found = {
             name: self._variables.get(name) or os.environ.get(self.provider.variables[name]) for name in names
         }
+        if not is_packaged(self.provider):
+            for name, value in found.items():
+                remember_variable(name, self.provider.variables[name], str(value or ""))
         return {name: str(value) for name, value in sorted(found.items()) if value}
 
     def _default_url(self, provider: Provider) -> str:
@@ -512,6 +534,9 @@ class ApiModel(RemoteModel):
                     f"give -M variables.{name}=... or the whole base_url."
                 )
             text = str(found)
+            if not is_packaged(provider):
+                for each in variable.split("|"):
+                    remember_variable(name, each, text)
             return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
 
         # Some write a host with its scheme, which the row has already.

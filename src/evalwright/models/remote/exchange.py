@@ -18,6 +18,8 @@ class Gatherer(Protocol):
 
     has_text: bool
     """Whether a piece of the answer, or of its reasoning, has come."""
+    names: dict[str, None]
+    """What the pieces named the model, each name once."""
 
     def add(self, event: str, data: Any) -> bool:
         """Take one event: its name ("" where it has none) and its JSON, or the text `[DONE]`. True once the answer is whole.
@@ -65,11 +67,12 @@ def largest_reply(tokens: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A 2xx reply. data: its JSON. seconds: from sending to the last byte."""
+    """A 2xx reply. data: its JSON. seconds: from sending to the last byte. names: what the pieces of a stream named the model."""
 
     data: Any
     seconds: float = 0.0
     rate_limits: RateLimits | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

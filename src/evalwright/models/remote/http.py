@@ -120,7 +120,8 @@ class HttpClient:
                     pieces = self._pieces(reply, call.largest)
                     data = await gathered(self.where, kind, pieces, call.gatherer, call.decoding)
                     reply.check()
-                    return Reply(data, time.perf_counter() - started, parse_rate_limits(reply.raw_headers))
+                    seconds, limits = time.perf_counter() - started, parse_rate_limits(reply.raw_headers)
+                    return Reply(data, seconds, limits, tuple(call.gatherer.names))
                 except BadReply:
                     reply.distrusted = True
                     raise

@@ -83,6 +83,9 @@ class LiteLLMModel(RemoteModel):
         # A date behind '@' is a part of some providers' names.
         self.model = model if revision is None else f"{model}@{revision}"
         self.name = f"litellm/{self.model}"
+        arguments.refuse_dot_segments(
+            self.name, self.model
+        )  # it writes some of its providers' names into the path
         self.base_url = None if base_url is None else check_url(arguments.text("base_url", base_url) or "")
         if "@" in urlsplit(self.base_url or "").netloc:
             raise ConfigurationError(

@@ -49,6 +49,10 @@ def _parts(dataset: schema.Dataset, document: Document, at: KeyPath) -> list[tup
             def named(key: str, made: Any = made, here: KeyPath = here) -> list[Path]:
                 return _files(getattr(made, key, None), document, (*here, key))
 
+            folder = Path(made.tokenizer.partition("@")[0]).expanduser()
+            document.allowed(
+                (*here, "tokenizer"), folder
+            )  # of the hub it is a name within the working folder
             return [("", made_source(made, document.at(here), named))]
     if dataset.hub is None:
         found = _files(dataset.path, document, (*at, "path"))

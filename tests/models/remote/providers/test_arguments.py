@@ -165,3 +165,32 @@ def test_a_key_or_a_login_does_not_travel_unencrypted(monkeypatch: pytest.Monkey
     named = opened("anthropic/http://box.example.com/v1#m", api_key_env="BOX_KEY")
     assert named.describe()["key"] == "$BOX_KEY"
     assert opened("anthropic/https://box.example.com/v1#m").describe()["key"] == "none"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gemini/../cachedContents",
+        "gemini/models/./m",
+        "gemini/..",
+        "gemini/tunedModels/%2e%2e/files",
+        "vertex/../x",
+        "bedrock/../x",
+        "azure-openai/dep/../../x",
+        "replicate/../x",
+        "litellm/gemini/../cachedContents",
+    ],
+)
+def test_a_models_name_leads_to_no_other_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "AWS_REGION"):
+        monkeypatch.setenv(variable, "somewhere")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
+    with pytest.raises(ConfigurationError, match="would lead to another path of the server"):
+        open_model(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["vllm/./models/m", "openai/http://localhost:9/v1#../m", "gemini/tunedModels/m..1"]
+)
+def test_dots_that_are_in_no_path_are_a_name(name: str) -> None:
+    assert open_model(name).name == name

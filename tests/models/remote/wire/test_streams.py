@@ -150,3 +150,29 @@ def test_a_bit_that_fell_over_is_seen() -> None:
         broken = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
         with pytest.raises(BadReply, match="event stream"):
             streamed([broken], "bedrock", AWS)
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "place"),
+    [
+        ("openai", "openai-chat", ("model",)),
+        ("anthropic", "anthropic", ("message", "model")),
+        ("gemini", "gemini", ("modelVersion",)),
+        ("openai", "openai-responses", ("response", "model")),
+    ],
+)
+def test_every_name_in_a_stream_is_kept(provider: str, name: str, place: tuple[str, ...]) -> None:
+    case = next(
+        case for case in json.loads((CASES / f"{name}.json").read_text())["stream"] if "response" in case
+    )
+    given: list[Any] = []
+    for _, data in case["events"]:
+        for step in place[:-1]:
+            data = data.get(step) if isinstance(data, dict) else None
+        if isinstance(data, dict) and data.get(place[-1]):
+            given.append(data)
+    given[0][place[-1]] = "somebody-else"
+    more = {"interface": "responses"} if name == "openai-responses" else {}
+    pieces = [b"".join(sse(event, data) for event, data in case["events"])]
+    response = streamed(pieces, provider, **more)
+    assert "somebody-else" in (response.model, *response.also_named)

@@ -48,10 +48,14 @@ from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
 from evalwright.compat.recording import writing
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
+from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json, write_json
 from evalwright.tasks.files import failing_as, place_of, write_text
+
+AS_PUBLISHED_KEY = "evalwright_as_published"
+"""Of the results: figures that were not made of the samples here."""
 
 
 def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None = None) -> list[Path]:
@@ -66,7 +70,9 @@ def export_lm_eval(run: Run, out: Path, model: str = "", render: Render | None =
     with writing(folder):
         place_of(folder).mkdir(parents=True, exist_ok=True)
         asked = _files_asked(run)
-        tasks = {task["name"]: _Exported(task, folder, time, render, asked) for task in run.data["tasks"]}
+        tasks = {
+            task["name"]: _Exported(task, folder, time, render, asked, run) for task in run.data["tasks"]
+        }
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
         results = folder / f"results_{time}.json"
@@ -78,8 +84,15 @@ class _Exported:
     """One task: its metrics in their names, and its lines as they are written."""
 
     def __init__(
-        self, task: Mapping[str, Any], folder: Path, time: str, render: Render, files_asked: frozenset[str]
+        self,
+        task: Mapping[str, Any],
+        folder: Path,
+        time: str,
+        render: Render,
+        files_asked: frozenset[str],
+        run: Run,
     ) -> None:
+        self._run = run
         self.task, self.render, self.files_asked = task, render, files_asked
         self.definition: Mapping[str, Any] = task["definition"]
         self.name = str(task["name"]).removeprefix(PREFIX)
@@ -138,6 +151,8 @@ class _Exported:
         for metric in self._as_they_came():
             for ending, part in (("", "value"), ("_stderr", "standard_error")):
                 value = found[metric.label][part]
+                if part == "standard_error" and self._run.is_as_published(self.task["name"], metric.label):
+                    value = None
                 if metric.name == "bypass" and value is not None:
                     value = int(value)  # as published: 999
                 out[f"{metric.name}{ending},{metric.filter}"] = NOT_AVAILABLE if value is None else value
@@ -284,6 +299,8 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     if not imported or imported.get("evalwright"):
         # Says that ids and clusters of rows are ours, should the files come back.
         out["evalwright"] = {"rows": 1, "failed": {task.name: task.task["n_missing"] for task in tasks}}
+    if run.numbers_from is not None and run.numbers_from.as_published:
+        out[AS_PUBLISHED_KEY] = {"what": AS_PUBLISHED, "figures": list(run.numbers_from.as_published)}
     if not out["groups"]:
         del out["groups"]
     return out

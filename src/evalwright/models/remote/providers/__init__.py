@@ -126,6 +126,11 @@ def find(name: str) -> Provider | None:
     return _added.get(name) or _packaged().get(name)
 
 
+def is_packaged(row: Provider) -> bool:
+    """Whether a row is one of the package's, whose variables are known to hold no secret."""
+    return row.name in _packaged() and row.name not in _added
+
+
 def names() -> list[str]:
     """All names, sorted."""
     _read_variable(os.environ.get(VARIABLE, ""))

@@ -120,6 +120,7 @@ class MessageGatherer(form.Gathering):
         if not isinstance(message, Mapping):
             raise form.not_documented(self.settings, "message_start with a message", data)
         self._message = dict(message)
+        self.note_name(message.get("model"))
         self._count(message.get("usage"))
 
     def _index(self, data: Mapping[str, Any]) -> int:
@@ -142,6 +143,7 @@ class MessageGatherer(form.Gathering):
         delta = data.get("delta")
         if self._message is None or not isinstance(delta, Mapping):
             raise form.not_documented(self.settings, "message_delta after message_start", data)
+        self.note_name(delta.get("model"))
         self._message.update((name, value) for name, value in delta.items() if value is not None)
         self._count(data.get("usage"))
 

@@ -168,6 +168,7 @@ WIRE = Wire(
     decoding="aws",
     lacks=frozenset(("seed",)),
     names_limit=False,
+    model_in_path=True,
     options={
         # Each family has its own place for it, or none.
         "top_k": at_place("additionalModelRequestFields.top_k"),

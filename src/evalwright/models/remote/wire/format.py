@@ -103,7 +103,7 @@ class Wire:
     gather: makes a Gatherer; None where answers cannot be streamed.
     stream_path and stream_payload: where and how a streamed answer is requested (default: the same path, `"stream": true`).
     decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
-    format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
+    format has no field for. model_in_path: whether `path` has the model's name in it. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
     people copy into a base URL although it is none of it, as a regular expression.
     options: what of a request it carries besides, see `wire.options`; of these, `extensions` are for rows that name them in `takes`.
     images: media types of images that it carries. tokens: reads the log-probabilities of the answer's tokens, where options has
@@ -123,6 +123,7 @@ class Wire:
     polling: Polling | None = None
     lacks: frozenset[str] = frozenset()
     names_limit: bool = True
+    model_in_path: bool = False
     end: str = ""
     options: Options = field(default_factory=dict)
     extensions: frozenset[str] = frozenset()
@@ -187,6 +188,7 @@ class Wire:
             text, at_stop = cut_here(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
             stopped_at = stop_in(said.text, stop) or said.stopped_at
+        model = said.model if isinstance(said.model, str) else ""
         return Response(
             text=text,
             tokens=self._tokens(reply.data, request, text, settings),
@@ -197,7 +199,8 @@ class Wire:
             usage=said.usage,
             latency=reply.seconds,
             cost=_named_cost(reply.data, settings),
-            model=said.model if isinstance(said.model, str) else "",
+            model=model,
+            also_named=tuple(name for name in reply.names if name != model),
             rate_limits=reply.rate_limits,
         )
 
@@ -349,12 +352,22 @@ def with_room_to_think(
     return body
 
 
+_MOST_NAMES = 100
+"""Names that are kept of one stream: the second that differs is refused."""
+
+
 class Gathering:
     """What gatherers have in common: unless a format says otherwise, only an event of its own ends an answer."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.has_text = False
+        self.names: dict[str, None] = {}
+
+    def note_name(self, name: Any) -> None:
+        """Keep what a piece names the model: a stream that names two is no answer of either."""
+        if isinstance(name, str) and name and len(self.names) < _MOST_NAMES:
+            self.names[name] = None
 
     def ended(self) -> bool:
         """Whether the answer is whole although no event said so."""

@@ -168,6 +168,7 @@ class GeminiGatherer(form.Gathering):
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
         form.sound(data, self.settings, "a chunk as a JSON object")
+        self.note_name(data.get("modelVersion"))
         self._head.update((name, value) for name, value in data.items() if name != "candidates")
         candidates = data.get("candidates")
         if isinstance(candidates, list) and candidates:
@@ -210,6 +211,7 @@ WIRE = Wire(
     stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
     stream_payload=lambda body: body,
     names_limit=False,
+    model_in_path=True,
     options={
         "top_k": at_place("generationConfig.topK"),
         "top_logprobs": _logprobs,

@@ -163,6 +163,7 @@ class ResponsesGatherer(form.Gathering):
     def add(self, event: str, data: Any) -> bool:
         """Take an event; completed, incomplete and failed end the answer, and an error event raises."""
         kind = form.an_object(data, self.settings, "an event as a JSON object").get("type") or event
+        self.note_name(form.at(data, "response", "model"))
         if kind == "error":
             raise _failure(form.table(data.get("error")) or data, self.settings)
         if str(kind).endswith(_TEXT_DELTAS):

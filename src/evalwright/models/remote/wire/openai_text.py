@@ -163,6 +163,7 @@ class CompletionGatherer(form.Gathering):
         if data == "[DONE]":
             return True
         form.sound(data, self.settings, "a chunk as a JSON object")
+        self.note_name(data.get("model"))
         self._head.update((name, data[name]) for name in ("id", "model") if data.get(name))
         self._usage = data.get("usage") or self._usage
         choices = data.get("choices")

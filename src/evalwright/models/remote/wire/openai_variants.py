@@ -72,6 +72,7 @@ AZURE_OPENAI = replace(
     CHAT,
     name="azure-openai",
     path=_deployment,
+    model_in_path=True,
     payload=azure_payload,
     end="(/openai/deployments/[^/]+)?/chat/completions",
 )

@@ -131,6 +131,7 @@ WIRE = Wire(
     payload=replicate_payload,
     said=prediction_said,
     usage=_usage,
+    model_in_path=True,
     polling=Polling(ended, look, cancel),
     # Some models have an input for stop strings and some have not, so the answer is cut here, where it is exact.
     lacks=frozenset({"stop"}),

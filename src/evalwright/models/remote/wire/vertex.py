@@ -43,6 +43,7 @@ ANTHROPIC = replace(
     MESSAGES,
     name="vertex-anthropic",
     path=_path("anthropic", "rawPredict"),
+    model_in_path=True,
     payload=raw_payload,
     stream_path=_path("anthropic", "streamRawPredict"),
 )
