@@ -16,7 +16,7 @@ import yaml
 from evalwright.compat.recording import read_rows
 from evalwright.compat.sea_helm.aggregation import SEA, Results
 from evalwright.compat.sea_helm.labels import label_scores
-from evalwright.compat.sea_helm.results import NumberedRun, there
+from evalwright.compat.sea_helm.results import NumberedRun, check_one_scoring, there
 from evalwright.compat.sea_helm.scoring import normalised, standard_error
 from evalwright.tasks.files import write_text
 
@@ -27,6 +27,7 @@ _COUNTS_WORDS = "length_constraints:number_words"
 
 def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
     """Write the notebook's numbers of a model's runs as it does, in YAML, and say the outermost of them. Raises RunError."""
+    check_one_scoring(runs)
     config, data = _read(runs)
     found, incomplete = over_runs(config, data, needs_sea=False)
     path.parent.mkdir(parents=True, exist_ok=True)
