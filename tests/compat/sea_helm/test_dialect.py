@@ -447,6 +447,28 @@ def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
     assert "cannot be found" in capsys.readouterr().err
 
 
+def test_an_absent_file_fails_its_task_alone_and_a_group_can_leave_it_out(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = small_tree(own_folder / "tree")
+    language = {"id": {"filepath": "seahelm_tasks/absent.jsonl", "example_filepath": None}}
+    of_group = {"aggregation_group": "several"}
+    write(
+        root / "seahelm_tasks" / "zz" / "config.yaml",
+        {"qa-mc": {"languages": language, **of_group}, "colours": of_group},
+    )
+    run = ["run", "--task-root", str(root), "--model", "scripted/constant", "-M", "text=A", "--name", "r"]
+    assert main([*run, "sea-helm:several/id"]) == 1
+    lost, _ = totals_of(own_folder / "runs" / "r", "sea-helm:qa-mc/id")
+    assert lost["failures"] == {"no data": 1}
+    assert "absent.jsonl" in " ".join(capsys.readouterr().out.split())
+    assert main([*run, "--replace", "sea-helm:several/id", "-D", "skip_tasks=qa-mc"]) == 0
+    record = json.loads((own_folder / "runs" / "r" / "run.json").read_text())
+    assert [task["name"] for task in record["tasks"]] == ["sea-helm:colours/id"]
+    assert main([*run, "--replace", "sea-helm:qa-mc/id"]) == 2
+    assert "absent.jsonl', which does not exist" in " ".join(capsys.readouterr().err.split())
+
+
 def totals_of(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """A task of a record, and the numbers of its groups by label."""
     record = json.loads((folder / "run.json").read_text())

@@ -440,3 +440,29 @@ def test_runs_of_both_scorings_are_neither_exported_nor_imported_as_one() -> Non
     with pytest.raises(RunError, match="both scorings"):
         write_over_runs(sea_files.find_runs(Path("exp/acme"))[0], Path("scores.yaml"))
     assert not Path("scores.yaml").exists()
+
+
+def _samples_of(place: Path, number: int) -> Path:
+    return next(place.glob(f"run_{number}/inferences/id/colours/*s_id.jsonl"))
+
+
+def test_the_same_rows_in_another_order_are_the_same_rows() -> None:
+    place = write_results(Path("out"), "acme/tiny", ["AABBAB", "AABBBA"])
+    path = _samples_of(place, 1)
+    path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+    ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
+    found = [one.scores["sea-helm"].value for one in run.samples() if (one.task, one.draw) == (ID, 1)]
+    assert found == [1, 1, 1, 1, 0, 0]
+
+
+def test_other_rows_are_named_with_runs_file_line_and_what_to_do() -> None:
+    place = write_results(Path("out"), "acme/tiny", ["AABBAB", "AABBBA"])
+    path = _samples_of(place, 1)
+    path.write_text(path.read_text().replace("q3_id", "z3_id"))
+    with pytest.raises(
+        RunError, match=r"run_1 and run_0: .*tiny_colours_id.jsonl:4 has the id 'z3_id'.*by itself"
+    ):
+        import_sea_helm(Path("out"), Path("runs"))
+    path.write_text(path.read_text().replace("z3_id", "q4_id"))
+    with pytest.raises(RunError, match=r":4 has the id 'q4_id', and that line is 'q3_id'"):
+        import_sea_helm(Path("out"), Path("runs"))

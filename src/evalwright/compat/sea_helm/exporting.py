@@ -42,6 +42,8 @@ def export_sea_helm(runs: Sequence[Run], out: Path, *, over_runs: bool = False) 
     """
     refuse_left_out(runs, "export")
     _check_one_scoring(runs)
+    if over_runs:
+        _check_samples(runs)
     files: list[Path] = []
     notes: list[str] = []
     models: dict[Path, tuple[str, int]] = {}
@@ -87,6 +89,22 @@ def _check_one_scoring(runs: Sequence[Run]) -> None:
             raise RunError(
                 f"The runs of '{model}' are of both scorings, {which}, and their numbers are not made in the same way. "
                 "Export each scoring by itself, to a folder of its own (--out)."
+            )
+
+
+def _check_samples(runs: Sequence[Run]) -> None:
+    """Raise RunError where the runs of one model have not as many samples of a task, over which the notebook has no numbers."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for run in runs:
+        for task in run.data["tasks"]:
+            if task["definition"].get("dialect") == DIALECT and task["n_samples"]:
+                counts.setdefault((run.model, task["name"]), {})[run.id] = int(task["n_samples"])
+    for (model, name), by_run in counts.items():
+        if len(set(by_run.values())) > 1:
+            which = ", ".join(f"'{run}' has {n:,}" for run, n in by_run.items())
+            raise RunError(
+                f"The numbers over runs of '{model}' cannot be made: of {name} {which} samples. "
+                "Complete the run that lacks samples, leave it out, or leave out --over-runs."
             )
 
 

@@ -174,9 +174,15 @@ class _Task:
         longest = max(self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows)))
         own = Samples(self.sea, 0, "")
         own.rows = rows = [data_of(row) for row in longest]
-        for here in self.rows:
-            if any(_id(data_of(row)) not in ("", _id(rows[place])) for place, row in enumerate(here)):
-                raise RunError(f"'{self.runs[0].folder.parent}': its runs have other rows of '{self.name}'.")
+        place_of = {name: place for place, row in enumerate(rows) if (name := _id(row))}
+        if len(place_of) == len(
+            rows
+        ):  # without an id, or with one twice, rows are known by their places alone
+            self.rows = [_in_order_of(place_of, here) for here in self.rows]
+        for draw, here in enumerate(self.rows):
+            for place, row in enumerate(here):
+                if _id(data_of(row)) not in ("", _id(rows[place])):
+                    raise self._other_rows(draw, place, longest)
         source = (self._today(rows) if rows or self.raised else None) or own
         if rows or not self.raised:
             return [_sample(source, place, self.rows) for place in range(len(rows))], source
@@ -184,6 +190,22 @@ class _Task:
             return [Sample("all rows")], own  # nothing was answered, and one failure stands for all
         limit = self.runs[0].arguments.get("limit")
         return list(islice(source, limit if isinstance(limit, int) else None)), source
+
+    def _other_rows(self, draw: int, place: int, longest: Sequence[Row]) -> RunError:
+        """The error for a row that is not that of another run at its place."""
+        with_most = next(at for at, rows in enumerate(self.rows) if len(rows) == len(longest))
+        run, whole = self.runs[draw], self.runs[with_most]
+        here, there = _id(data_of(self.rows[draw][place])), _id(data_of(longest[place]))
+        often = Counter(_id(data_of(row)) for row in longest)
+        twice = [name for name, count in often.items() if count > 1][:3]
+        named = f" The ids {', '.join(map(repr, twice))} are there twice, so rows are not matched by id."
+        pair = self.sea.name, self.sea.language
+        return RunError(
+            f"'{run.folder.parent}': the rows of '{self.name}' differ between run_{run.number} and run_{whole.number}: "
+            f"{run.file(*pair)}:{place + 1} has the id '{here}', and that line is '{there}' in run_{whole.number}."
+            f"{named if twice else ''} Import one run by itself (its folder run_{run.number}), or move that file of "
+            "the task out of the folder, which leaves it out of that run."
+        )
 
     def _note_rows(self) -> None:
         """Say which runs lack rows, and how many rows have an id that another one has."""
@@ -194,7 +216,10 @@ class _Task:
                 )
         often = Counter(name for row in max(self.rows, key=len) if (name := _id(data_of(row))))
         if repeated := sum(count for count in often.values() if count > 1):
-            self.notes.append(f"{self.name}: {repeated} rows share their id with another; each is a sample")
+            twice = ", ".join(repr(name) for name, count in often.most_common(3) if count > 1)
+            self.notes.append(
+                f"{self.name}: {repeated} rows share their id with another ({twice}); each is a sample"
+            )
 
     def _today(self, rows: Sequence[Row]) -> Samples | None:
         """The rows of SEA-HELM's folder, where they are those of the files."""
@@ -359,6 +384,14 @@ class _Task:
 
 def _id(row: Row) -> str:
     return "" if row.get("id") is None else str(row["id"])
+
+
+def _in_order_of(place_of: Mapping[str, int], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows in the order of others with the same ids; as they are where an id is another one or there twice."""
+    places = [place_of.get(_id(data_of(row)), -1) for row in rows]
+    if -1 in places or len(set(places)) < len(places) or sorted(places) != list(range(len(places))):
+        return rows
+    return [row for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])]
 
 
 def _content(row: Row) -> tuple[Any, ...]:

@@ -37,9 +37,16 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
     write_text(path, yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
     shown = {"all languages": found["mean"], **({"SEA": found["sea_mean"]} if "sea_mean" in found else {})}
     shown |= {language: found[language]["mean"] for language in data if "mean" in found[language]}
-    numbers = ", ".join(f"{name} {number:.2f}" for name, number in shown.items())
+    numbers = ", ".join(
+        f"{name} {'n/a' if math.isnan(number) else f'{number:.2f}'}" for name, number in shown.items()
+    )
     several = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
     told = [f"{runs[0].model} over {several}, as SEA-HELM's notebook: {numbers}. Written: {path}"]
+    if undefined := _without_number(found, data):
+        told.append(
+            f"{runs[0].model}: {', '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} one label in the data, where the notebook "
+            "ends with ZeroDivisionError; no number, and none in the means over it."
+        )
     if incomplete:
         named = ", ".join(f"{task}/{language}" for language, _, task in incomplete)
         told.append(
@@ -50,6 +57,17 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
             f"{runs[0].model}: none of its languages is in the SEA average, and there the notebook ends with an error."
         )
     return told
+
+
+def _without_number(found: Results, data: Results) -> list[str]:
+    """The tasks whose number the notebook's arithmetic does not have."""
+    return [
+        f"{task}/{language}"
+        for language, competencies in data.items()
+        for competency in competencies
+        for task, own in found[language][competency]["tasks"].items()
+        if math.isnan(own["mean"])
+    ]
 
 
 def check_over_runs(runs: Sequence[NumberedRun]) -> None:
