@@ -255,7 +255,7 @@ class _Task:
             why = f"are those recorded ({error})"
         scale, self.number_is_recorded = self._scale_of_rows(of_rows)
         if self.number_is_recorded:
-            why += "; its number is the recorded one, without an interval, as it is no mean of theirs"
+            why += "; its number is the recorded one, without an interval: it is not their mean"
         self.notes.append(f"{self.name}: its scores {why}")
         greatest = 100.0 if is_share else 1.0
         self.row_factor = scale / 100 if is_share else 1.0 if self.number_is_recorded else scale
