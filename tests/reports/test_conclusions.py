@@ -47,3 +47,13 @@ def test_opposite_directions_are_not_hidden_by_a_mean_of_nothing() -> None:
     assert "would often go undetected" in text
     assert "A scores higher on x (by 50.0) and B scores higher on y (by 50.0)." in text
     assert "By task" not in said(x=paired(100, 101), y=paired(90, 92))
+
+
+def test_numbers_without_intervals_are_the_reason_and_not_a_lack_of_items() -> None:
+    from evalwright.analysis.ranking import Pair
+    from evalwright.reports.conclusions import _not_compared
+
+    nan = float("nan")
+    for units, why in ((40, "this number has no intervals"), (1, "too few scored items in common")):
+        pair = Pair(0, 1, 5.0, nan, nan, nan, nan, nan, units, units, "not compared")
+        assert why in _not_compared([pair], [pair], ["a", "b"])

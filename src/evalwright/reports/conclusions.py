@@ -436,6 +436,8 @@ def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence
         more = f"; {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
         these = "these" if alone else "These"
         said.append(f"{these} pairs could not be compared: {'; '.join(rest[:MOST_NAMED])}{more}")
+    if any(pair.units > 1 for pair in apart):
+        return f"{'; '.join(said)}, because this number has no intervals, as of published ones: compare a metric that has, by --metric."
     return f"{'; '.join(said)}, because they have too few scored items in common."
 
 

@@ -266,6 +266,31 @@ class FailureNote:
     example: str
 
 
+def missing_sentence(run: Run) -> str:
+    """How many answers are missing, and what that does to the scores; "" where none is. A failed task whose published number is 0 counts as that."""
+    if not run.n_missing:
+        return ""
+    samples = counted(sum(task.n_samples for task in run.tasks), "sample")
+    of = f"Of {samples} {run.n_missing:,} missing"
+    zeros = published_zeros(run)
+    if not zeros:
+        return f"{of}, left out of the scores."
+    left_out = run.n_missing - sum(task.n_missing for task in run.tasks if task.name in zeros)
+    said = [f"{left_out:,} left out of the scores"] if left_out else []
+    verb = "counts" if len(zeros) == 1 else "count"
+    said.append(f"{listed(zeros, 3)} failed and {verb} as 0 in the scores, as published")
+    return f"{of}: {'; '.join(said)}."
+
+
+def published_zeros(run: Run) -> list[str]:
+    """Names of the failed tasks that count as the published 0."""
+    return [
+        task.name
+        for task in run.tasks
+        if task.metrics and task.metrics[0].estimate.method.startswith("failed, published as 0")
+    ]
+
+
 def failure_notes(run: Run) -> list[FailureNote]:
     """The kinds of failure of a run, most frequent first."""
     counts: dict[str, int] = {}

@@ -431,9 +431,49 @@ def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
     lost = found["sea-helm:qa-mc/id"]
     assert (lost["n_samples"], lost["failures"]) == (1, {"no data": 1})
     assert (lost["metrics"][0]["label"], lost["metrics"][0]["value"]) == ("normalized_accuracy", None)
+    assert "1 missing, left out of the scores" in " ".join(capsys.readouterr().out.split())
+    # SEA-HELM catches what its loader raises, and writes 0 and an error for the task: published, it counts as that and is said so.
+    published = ["--scoring", "published", "--replace"]
+    assert main([*run, *published, "sea-helm:both/id"]) == 1
+    lost, totals = totals_of(own_folder / "runs" / "r", "sea-helm:qa-mc/id")
+    assert (lost["metrics"][0]["value"], totals["id nlu"]) == (0, 0)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 missing: sea-helm:qa-mc/id failed and counts as 0 in the scores, as published." in said
+    assert main(["export", "sea-helm", "r", "--out", "exp"]) == 0
+    exported = json.loads(next(Path("exp").rglob("results/*.json")).read_text())
+    assert exported["id"]["total"] == pytest.approx(totals["id"])
     capsys.readouterr()
     assert main([*run, "sea-helm:qa-mc/id"]) == 2
     assert "cannot be found" in capsys.readouterr().err
+
+
+def test_an_absent_file_fails_its_task_alone_and_a_group_can_leave_it_out(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = small_tree(own_folder / "tree")
+    language = {"id": {"filepath": "seahelm_tasks/absent.jsonl", "example_filepath": None}}
+    of_group = {"aggregation_group": "several"}
+    write(
+        root / "seahelm_tasks" / "zz" / "config.yaml",
+        {"qa-mc": {"languages": language, **of_group}, "colours": of_group},
+    )
+    run = ["run", "--task-root", str(root), "--model", "scripted/constant", "-M", "text=A", "--name", "r"]
+    assert main([*run, "sea-helm:several/id"]) == 1
+    lost, _ = totals_of(own_folder / "runs" / "r", "sea-helm:qa-mc/id")
+    assert lost["failures"] == {"no data": 1}
+    assert "absent.jsonl" in " ".join(capsys.readouterr().out.split())
+    assert main([*run, "--replace", "sea-helm:several/id", "-D", "skip_tasks=qa-mc"]) == 0
+    record = json.loads((own_folder / "runs" / "r" / "run.json").read_text())
+    assert [task["name"] for task in record["tasks"]] == ["sea-helm:colours/id"]
+    assert main([*run, "--replace", "sea-helm:qa-mc/id"]) == 2
+    assert "absent.jsonl', which does not exist" in " ".join(capsys.readouterr().err.split())
+
+
+def totals_of(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A task of a record, and the numbers of its groups by label."""
+    record = json.loads((folder / "run.json").read_text())
+    (task,) = (one for one in record["tasks"] if one["name"] == name)
+    return task, {group["label"]: group["metrics"][0]["value"] for group in record["groups"]}
 
 
 @pytest.mark.parametrize("scoring", ["corrected", "published"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 import yaml
 
 import evalwright.compat.sea_helm.results as sea_files
-from compat.sea_helm.sea_results import write_results, write_tree
+from compat.sea_helm.sea_results import task, write_results, write_tree
 from evalwright.api import open_run
 from evalwright.cli import main
 from evalwright.compat.sea_helm.exporting import export_sea_helm
 from evalwright.compat.sea_helm.importing import import_sea_helm
+from evalwright.compat.sea_helm.over_runs import write_over_runs
 from evalwright.core.errors import RunError
 from support.openai_server import serving
 
@@ -352,3 +354,115 @@ def test_the_page_has_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for flag in FLAGS:
         assert f"| {flag['there']} | {flag['here']} |" in page
+
+
+_JUDGED = "src/metrics/llm_judges/criteria_judge_metric.py", "CriteriaJudgeMetric"
+
+
+def write_kept(
+    folder: Path, metric: str, of: tuple[str, str], scores: Sequence[float], number: float
+) -> Path:
+    """A result folder beside whose `colours` stands `letters`, whose scores are no labels."""
+    place = write_results(folder, "acme/tiny", ["AABBAB"])
+    path = next(place.glob("run_0/configs/*"))
+    config = json.loads(path.read_text())
+    config["tasks"]["letters"] = task("letters", "id", metric=metric, metric_file=of[0], metric_class=of[1])
+    judge = {"judge_model_name": "judge", "judge_prompts": {"criteria_prompt": "x", "system_prompt": "x"}}
+    config["tasks"]["letters"]["judge"] = {**judge, "classifications": {"YES": 1, "NO": 0}}
+    path.write_text(json.dumps(config))
+    rows = [
+        json.loads(line)
+        for line in next(place.glob("run_0/inferences/id/colours/*s_id.jsonl")).read_text().splitlines()
+    ]
+    lines = [{**row, "individual_scores": {metric: score}} for row, score in zip(rows, scores, strict=True)]
+    path = place / "run_0/inferences/id/letters/tiny_letters_id.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    path = next(place.glob("run_0/results/*"))
+    results = json.loads(path.read_text())
+    results["id"]["nlu"]["letters"] = {metric: number}
+    path.write_text(json.dumps(results))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("metric", "of", "scores", "number", "has_interval"),
+    [
+        ("average_criteria_score", _JUDGED, [0.9, 0.5, 0.3, 0.5, 0.7, 0.5], 56.0 + 2 / 3, True),
+        ("normalized_accuracy", ("seahelm_tasks/own.py", "Own"), [1, 1, 1, 1, 0.5, 0], 50.0, False),
+        ("normalized_accuracy", ("seahelm_tasks/own.py", "Own"), [90, 80, 0, 10, 20, 40], 40.0, True),
+        (
+            "normalized_refclipscore",
+            ("seahelm_tasks/vision/xm3600/refclipscore_metric.py", "RefClipScoreMetric"),
+            [90, 80, 0, 10, 20, 40],
+            40.0,
+            True,
+        ),
+    ],
+)  # fmt: skip
+def test_corrected_the_number_of_recorded_scores_is_that_of_the_results(
+    metric: str, of: tuple[str, str], scores: Sequence[float], number: float, has_interval: bool
+) -> None:
+    write_kept(Path("out") / "acme", metric, of, scores, number)
+    ((run,), _) = import_sea_helm(Path("out"), Path("runs"), scoring="corrected")
+    found_in = "sea-helm:letters/id"
+    found = run.task(found_in).metrics[0]
+    assert found.label == metric
+    assert (found.kind, found.estimate.value) == ("accuracy", pytest.approx(number / 100))
+    assert (found.estimate.low == found.estimate.low) == has_interval
+    kept = [next(iter(one.scores.values())).value for one in run.samples() if one.task == found_in]
+    assert kept == pytest.approx([score / (100 if max(scores) > 1 else 1) for score in scores])
+    totals = {group.name: group.metrics[0].estimate.value for group in run.groups}
+    assert totals["sea-helm:id/nlu"] == pytest.approx((1 + number / 100) / 2)
+    export_sea_helm([run], Path("exp"))
+    exported = json.loads(next(Path("exp").rglob("run_0/results/*.json")).read_text())
+    assert exported["id"]["nlu"]["letters"][metric] == pytest.approx(number)
+    assert exported["id"]["nlu"]["total"] == pytest.approx((100 + number) / 2)
+    ((again,), _) = import_sea_helm(Path("exp"), Path("again"))
+    assert again.task("sea-helm:letters/id").metrics[0].estimate.value == pytest.approx(number / 100)
+
+
+def test_runs_of_both_scorings_are_neither_exported_nor_imported_as_one() -> None:
+    write_results(Path("out") / "acme", "acme/tiny", ["AABBAB"])
+    published, corrected = (
+        import_sea_helm(Path("out"), Path(scoring), scoring=scoring)[0][0]
+        for scoring in ("published", "corrected")
+    )
+    with pytest.raises(RunError, match=r"of both scorings, .* \(published\) and .* \(corrected\)"):
+        export_sea_helm([published, corrected], Path("exp"), over_runs=True)
+    assert not Path("exp").exists()
+    export_sea_helm([published, published], Path("exp"))
+    export_sea_helm([corrected], Path("other"))
+    (Path("exp/acme/tiny/run_1")).rename("exp/run_1")
+    (Path("other/acme/tiny/run_0")).rename("exp/acme/tiny/run_1")
+    with pytest.raises(RunError, match=r"run_0 \(published\) and run_1 \(corrected\)"):
+        import_sea_helm(Path("exp/acme"), Path("again"))
+    with pytest.raises(RunError, match="both scorings"):
+        write_over_runs(sea_files.find_runs(Path("exp/acme"))[0], Path("scores.yaml"))
+    assert not Path("scores.yaml").exists()
+
+
+def _samples_of(place: Path, number: int) -> Path:
+    return next(place.glob(f"run_{number}/inferences/id/colours/*s_id.jsonl"))
+
+
+def test_the_same_rows_in_another_order_are_the_same_rows() -> None:
+    place = write_results(Path("out"), "acme/tiny", ["AABBAB", "AABBBA"])
+    path = _samples_of(place, 1)
+    path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
+    ((run,), _) = import_sea_helm(Path("out"), Path("runs"))
+    found = [one.scores["sea-helm"].value for one in run.samples() if (one.task, one.draw) == (ID, 1)]
+    assert found == [1, 1, 1, 1, 0, 0]
+
+
+def test_other_rows_are_named_with_runs_file_line_and_what_to_do() -> None:
+    place = write_results(Path("out"), "acme/tiny", ["AABBAB", "AABBBA"])
+    path = _samples_of(place, 1)
+    path.write_text(path.read_text().replace("q3_id", "z3_id"))
+    with pytest.raises(
+        RunError, match=r"run_1 and run_0: .*tiny_colours_id.jsonl:4 has the id 'z3_id'.*by itself"
+    ):
+        import_sea_helm(Path("out"), Path("runs"))
+    path.write_text(path.read_text().replace("z3_id", "q4_id"))
+    with pytest.raises(RunError, match=r":4 has the id 'q4_id', and that line is 'q3_id'"):
+        import_sea_helm(Path("out"), Path("runs"))

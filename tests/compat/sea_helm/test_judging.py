@@ -467,6 +467,20 @@ def test_an_effort_that_a_judge_does_not_take_is_left_out_and_said_once(
     assert why in words
 
 
+@pytest.mark.parametrize(("judge", "word"), [("vllm/j", "null"), ("openai/j", "null"), ("tgi/j", "off")])
+def test_an_effort_that_the_person_takes_away_is_not_sent(tmp_path: Path, judge: str, word: str) -> None:
+    """Behind a gateway that refuses the field every verdict would fail."""
+    with_effort(tmp_path)
+    with serving(verdict) as server:
+        command = ["run", "sea-helm:criteria", "--task-root", ".", "--model", "scripted/hash"]
+        command += ["--judge", judge, "-R", f"judge.base_url={server.url}"]
+        done = evalwright(*command, "-R", f"judge.reasoning_effort={word}", folder=tmp_path)
+        assert done.code == 0, done.text
+        bodies = [entry["body"] for entry in server.log or () if "messages" in entry.get("body", {})]
+    assert bodies
+    assert not any("reasoning_effort" in body for body in bodies)
+
+
 def test_two_words_for_how_long_a_judge_thinks_are_an_error(tmp_path: Path) -> None:
     with_effort(tmp_path)
     command = [

@@ -15,6 +15,8 @@ import yaml
 from compat.sea_helm.sea_results import write_results, write_tree
 from compat.sea_helm.small_tree import TREE
 from evalwright.cli import main
+from evalwright.compat.sea_helm.over_runs import write_over_runs
+from evalwright.compat.sea_helm.results import find_runs
 
 NOTEBOOK = TREE / "helpers" / "results_aggregation.ipynb"
 RECORDED = {
@@ -135,3 +137,28 @@ def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
             yield from flat(part, f"{where}/{key}")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield where, value
+
+
+def test_runs_of_other_sizes_are_named_before_anything_is_written(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = write_results(Path("out"), "acme/tiny", ["AABBAB", "AABBBA"])
+    path = next(place.glob("run_1/inferences/id/colours/*s_id.jsonl"))
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    assert main(["import", "sea-helm", "out", "--over-runs"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "of colours/id run_0 has 6, run_1 has 4 rows" in said
+    assert not Path("runs").exists()
+
+
+def test_one_label_has_no_number_where_the_notebook_divides_by_zero(
+    own_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = write_results(Path("out"), "acme/tiny", ["AABBAB"])
+    path = next(place.glob("run_0/inferences/id/colours/*s_id.jsonl"))
+    path.write_text(path.read_text().replace('"label": "B"', '"label": "A"'))
+    (several,) = find_runs(Path("out"))
+    told = write_over_runs(several, Path("scores.yaml"))
+    assert "all languages n/a" in told[0]
+    assert "colours/id has one label in the data" in told[1]
+    assert "ZeroDivisionError" in told[1]

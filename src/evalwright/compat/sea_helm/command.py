@@ -24,6 +24,12 @@ def _import(
 ) -> Imports:
     from evalwright.compat.sea_helm.importing import import_sea_helm
 
+    if over_runs:
+        from evalwright.compat.sea_helm.over_runs import check_over_runs
+        from evalwright.compat.sea_helm.results import find_runs
+
+        for several in find_runs(path):
+            check_over_runs(several)
     runs, left_out = import_sea_helm(
         path, out, name, scoring=scoring, task_root=Path(task_root) if task_root else None
     )

@@ -171,18 +171,23 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     made_to_length = any(loader_of(one).generated for one in own)
     runs_python = any(loader_of(one).foreign or one.scored_by not in METRICS for one in own)
     skip, members = options.skip_tasks, set[str]()
+    grouped: set[str] = set()
     if skip:
         tree = tree_of(options.task_root)
         members = {task for name in sets for tasks in expanded(tree, name).values() for task in tasks}
         check_known("task in skip_tasks", skip, sorted({*tree.tasks, *members}), "")
+        groups = {str(one["config"].get("aggregation_group")) for one in facts if not one["set"]}
+        grouped = {task for name in groups for task in tree.groups.get(name, ())}
+    of_group = not grouped.isdisjoint(skip or ())
     unused = {
         "-D limit": options.limit and "a limit is given as --limit N",
         "-D among_others": options.among_others and "how many tasks are named says it",
         "-D tokenizer": options.tokenizer and not made_to_length and "no task here is made to a length",
         "--trust": options.trust and not runs_python
         and "the loaders and metrics of these tasks are known here, and no Python of their folder runs",
-        "-D skip_tasks": skip is not None and not sets and "it is what sets leave out, and no set is named",
-        f"-D skip_tasks={','.join(skip or ())}": skip and sets and members.isdisjoint(skip) and f"{' and '.join(sets)} has none of them",
+        "-D skip_tasks": skip is not None and not sets and not of_group
+        and "it is what sets and groups leave out, and no set is named, and no group of these tasks",
+        f"-D skip_tasks={','.join(skip or ())}": skip and sets and not of_group and members.isdisjoint(skip) and f"{' and '.join(sets)} has none of them",
     }  # fmt: skip
     for setting, why in unused.items():
         if why:
@@ -365,7 +370,7 @@ class Turns:
 def compiled(tree: Tree, name: str, language: str, options: Options, found: Chosen) -> Task:
     """The Task of a task in a language. Its definition is everything that decides what is asked and how it is scored.
 
-    One of several whose data cannot be fetched from the hub, or whose metric is not here, fails as a whole, and the others are run.
+    One of several whose data are not there (on the hub, or in the folder), or whose metric is not here, fails as a whole, and the others are run.
     """
     task = sea_task(tree, name, language, options)
     shots = shots_of(task, options.num_fewshot, tree.constants)
@@ -375,6 +380,8 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     if fails:
         failure = Failure("published failure", "task", f"{fails}. The published number is 0.")
     try:
+        if "refused" in METRICS.get(task.scored_by, ()):  # said before its data are fetched for nothing
+            scoring_of(task, ())
         rows = samples.rows
         if options.published and (limit := options.limit):  # SEA-HELM knows the first rows alone
             rows = rows[: math.ceil(len(rows) * limit) if limit < 1 else int(limit)]
@@ -383,7 +390,7 @@ def compiled(tree: Tree, name: str, language: str, options: Options, found: Chos
     except (OutOfReach, NotScoredHere) as error:
         if len(found.tasks) < 2 and not options.among_others:
             raise
-        fails, failure = "its data cannot be fetched", Failure("no data", "dataset", str(error))
+        fails, failure = "its data are not there", Failure("no data", "dataset", str(error))
         if isinstance(error, NotScoredHere):
             fails, failure = "its metric is not here", Failure("not scored here", "task", str(error))
         about["no data"] = str(error)
@@ -429,7 +436,7 @@ def load(name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bo
     options = options.model_copy(update={"base_model": options.base_model or prompt_format == "text"})
     tree = tree_of(options.task_root)
     skip = skipped_by(tree, options.base_model) if options.skip_tasks is None else options.skip_tasks
-    found = chosen(tree, name, skip)
+    found = chosen(tree, name, skip, options.skip_tasks or ())
     if not found.tasks:
         raise ConfigurationError(
             f"Of the tasks that '{name}' names the folder has none, or all are left out."

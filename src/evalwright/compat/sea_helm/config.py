@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from evalwright.compat.indexes import State, kept
-from evalwright.core.errors import ConfigurationError, DatasetError, TaskError
+from evalwright.core.errors import ConfigurationError, DatasetError, OutOfReach, TaskError
 from evalwright.core.secrets import remember_within
 from evalwright.tasks.files import is_within
 from evalwright.tasks.schema import Drawing
@@ -137,7 +137,7 @@ def local_file(task: SeaTask, name: str) -> Path:
     with suppress(OSError):  # a name that is too long
         if path.is_file():  # no pipe, for which nothing would be read
             return path
-    raise DatasetError(f"{where}, which does not exist in '{folder}' or is not a file.")
+    raise OutOfReach(f"{where}, which does not exist in '{folder}' or is not a file.")
 
 
 def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:

@@ -41,6 +41,9 @@ def export_sea_helm(runs: Sequence[Run], out: Path, *, over_runs: bool = False) 
     over_runs: whether the numbers of SEA-HELM's notebook over all numbered runs of a model stand beside them. Several runs of one model, and the repeats of each, are numbered in the order given.
     """
     refuse_left_out(runs, "export")
+    _check_one_scoring(runs)
+    if over_runs:
+        _check_samples(runs)
     files: list[Path] = []
     notes: list[str] = []
     models: dict[Path, tuple[str, int]] = {}
@@ -69,6 +72,40 @@ def export_sea_helm(runs: Sequence[Run], out: Path, *, over_runs: bool = False) 
         notes += write_over_runs(numbered, path)
         files.append(path)
     return Exports(files, notes)
+
+
+def _check_one_scoring(runs: Sequence[Run]) -> None:
+    """Raise RunError where published and corrected runs of one model would be numbered together."""
+    by_model: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        for task in run.data["tasks"]:
+            facts = task["definition"]
+            if facts.get("dialect") == DIALECT:
+                named = by_model.setdefault(run.model, {}).setdefault(str(facts.get("scoring")), [])
+                named += [] if run.id in named else [run.id]
+    for model, by_scoring in by_model.items():
+        if len(by_scoring) > 1:
+            which = " and ".join(f"{', '.join(names)} ({scoring})" for scoring, names in by_scoring.items())
+            raise RunError(
+                f"The runs of '{model}' are of both scorings, {which}, and their numbers are not made in the same way. "
+                "Export each scoring by itself, to a folder of its own (--out)."
+            )
+
+
+def _check_samples(runs: Sequence[Run]) -> None:
+    """Raise RunError where the runs of one model have not as many samples of a task, over which the notebook has no numbers."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for run in runs:
+        for task in run.data["tasks"]:
+            if task["definition"].get("dialect") == DIALECT and task["n_samples"]:
+                counts.setdefault((run.model, task["name"]), {})[run.id] = int(task["n_samples"])
+    for (model, name), by_run in counts.items():
+        if len(set(by_run.values())) > 1:
+            which = ", ".join(f"'{run}' has {n:,}" for run, n in by_run.items())
+            raise RunError(
+                f"The numbers over runs of '{model}' cannot be made: of {name} {which} samples. "
+                "Complete the run that lacks samples, leave it out, or leave out --over-runs."
+            )
 
 
 class _Export:
@@ -157,7 +194,8 @@ class _Export:
         metric: str = task["definition"]["config"]["metric"]
         imported = self.run.data["configuration"].get("imported") or {}
         recorded = (imported.get("published") or {}).get(task["name"])
-        if recorded and imported.get("scoring") == "published":
+        is_recorded = task["name"] in imported.get("as_recorded", ())
+        if recorded and (is_recorded or imported.get("scoring") == "published"):
             numbers: dict[str, Any] = {metric: recorded[draw]} if recorded[draw] is not None else {}
         elif not specs:
             numbers = result_of(task)

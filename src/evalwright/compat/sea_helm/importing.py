@@ -10,8 +10,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from evalwright.compat import recording
@@ -19,9 +21,10 @@ from evalwright.compat.recording import mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
 from evalwright.compat.sea_helm.config import DIALECT, PREFIX, Row, SeaTask, Tree, tree_of
 from evalwright.compat.sea_helm.recorded import answer_of, at, entries, prompt_of, score_of
-from evalwright.compat.sea_helm.results import NumberedRun, data_of, find_runs
+from evalwright.compat.sea_helm.results import NumberedRun, check_one_scoring, data_of, find_runs
 from evalwright.compat.sea_helm.scoring import (
     INDIVIDUAL,
+    METRICS,
     SCORER,
     as_published,
     published_metrics,
@@ -29,7 +32,7 @@ from evalwright.compat.sea_helm.scoring import (
     slices_of,
 )
 from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
-from evalwright.core.samples import Sample, SampleRecord
+from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.runs.aggregation import TaskTally
@@ -39,6 +42,8 @@ from evalwright.statistics import Estimate
 
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
 """What a row of any shape may raise where texts are made of it."""
+_ROUNDED = 1e-6
+"""How far a recorded number may be from the mean of its rows."""
 
 
 def import_sea_helm(
@@ -56,6 +61,7 @@ def import_sea_helm(
     destination = recording.Destination(out, name, alone=len(models) == 1)
     for several in models:
         try:
+            check_one_scoring(several)
             files = [file for run in several for file in run.files]
             own = "corrected" if any(run.scoring == "corrected" for run in several) else scoring
             made_from = [recording.digest_of(files), [file.name for file in files], own, bool(tree)]
@@ -99,6 +105,7 @@ def _import(several: Sequence[NumberedRun], place: recording.Place, scoring: str
         imported = {
             "format": DIALECT, "scoring": scoring, "model_name": model, "runs": [run.number for run in several],
             "notes": notes, "published": {task.name: task.recorded for task in asked},
+            "as_recorded": [task.name for task in asked if task.number_is_recorded],
             "totals": {f"run_{run.number}": total for run in several if (total := run.total()) is not None},
             "git": sorted({str(mapping(run.config.get("run_env")).get("seahelm_git_hash")) for run in several}),
         }  # fmt: skip
@@ -158,6 +165,8 @@ class _Task:
                 )
         self.content_hash = self.source.content_hash if self.samples else ""
         self._note_rows()
+        self.row_factor = 1.0
+        self.number_is_recorded = False
         self.scorer, self.specs = self._rules()
         self.tally = TaskTally([self.scorer.name], slices_of(self.sea))
 
@@ -165,9 +174,15 @@ class _Task:
         longest = max(self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows)))
         own = Samples(self.sea, 0, "")
         own.rows = rows = [data_of(row) for row in longest]
-        for here in self.rows:
-            if any(_id(data_of(row)) not in ("", _id(rows[place])) for place, row in enumerate(here)):
-                raise RunError(f"'{self.runs[0].folder.parent}': its runs have other rows of '{self.name}'.")
+        place_of = {name: place for place, row in enumerate(rows) if (name := _id(row))}
+        if len(place_of) == len(
+            rows
+        ):  # without an id, or with one twice, rows are known by their places alone
+            self.rows = [_in_order_of(place_of, here) for here in self.rows]
+        for draw, here in enumerate(self.rows):
+            for place, row in enumerate(here):
+                if _id(data_of(row)) not in ("", _id(rows[place])):
+                    raise self._other_rows(draw, place, longest)
         source = (self._today(rows) if rows or self.raised else None) or own
         if rows or not self.raised:
             return [_sample(source, place, self.rows) for place in range(len(rows))], source
@@ -175,6 +190,22 @@ class _Task:
             return [Sample("all rows")], own  # nothing was answered, and one failure stands for all
         limit = self.runs[0].arguments.get("limit")
         return list(islice(source, limit if isinstance(limit, int) else None)), source
+
+    def _other_rows(self, draw: int, place: int, longest: Sequence[Row]) -> RunError:
+        """The error for a row that is not that of another run at its place."""
+        with_most = next(at for at, rows in enumerate(self.rows) if len(rows) == len(longest))
+        run, whole = self.runs[draw], self.runs[with_most]
+        here, there = _id(data_of(self.rows[draw][place])), _id(data_of(longest[place]))
+        often = Counter(_id(data_of(row)) for row in longest)
+        twice = [name for name, count in often.items() if count > 1][:3]
+        named = f" The ids {', '.join(map(repr, twice))} are there twice, so rows are not matched by id."
+        pair = self.sea.name, self.sea.language
+        return RunError(
+            f"'{run.folder.parent}': the rows of '{self.name}' differ between run_{run.number} and run_{whole.number}: "
+            f"{run.file(*pair)}:{place + 1} has the id '{here}', and that line is '{there}' in run_{whole.number}."
+            f"{named if twice else ''} Import one run by itself (its folder run_{run.number}), or move that file of "
+            "the task out of the folder, which leaves it out of that run."
+        )
 
     def _note_rows(self) -> None:
         """Say which runs lack rows, and how many rows have an id that another one has."""
@@ -185,7 +216,10 @@ class _Task:
                 )
         often = Counter(name for row in max(self.rows, key=len) if (name := _id(data_of(row))))
         if repeated := sum(count for count in often.values() if count > 1):
-            self.notes.append(f"{self.name}: {repeated} rows share their id with another; each is a sample")
+            twice = ", ".join(repr(name) for name, count in often.most_common(3) if count > 1)
+            self.notes.append(
+                f"{self.name}: {repeated} rows share their id with another ({twice}); each is a sample"
+            )
 
     def _today(self, rows: Sequence[Row]) -> Samples | None:
         """The rows of SEA-HELM's folder, where they are those of the files."""
@@ -209,15 +243,58 @@ class _Task:
         if self.scoring == "published":
             names = [self.sea.metric, *chain.from_iterable(self.numbers)]
             return kept, [*published_metrics(names, self._estimate), INDIVIDUAL]
+        is_share = self.sea.scored_by in METRICS or self.sea.metric.startswith("normalized_")
+        of_rows = MetricSpec(self.sea.metric, "accuracy" if is_share else "mean", SCORER)
         try:
             (scorer,), specs = scoring_of(self.sea, self.source.rows)
             if not scorer.asks:
                 return scorer, list(specs)
             why = "come from another model, and are those recorded"
+            of_rows = specs[0]
         except (*_BROKEN, UsageError) as error:
             why = f"are those recorded ({error})"
+        scale, self.number_is_recorded = self._scale_of_rows(of_rows)
+        if self.number_is_recorded:
+            why += "; its number is the recorded one, without an interval: it is not their mean"
         self.notes.append(f"{self.name}: its scores {why}")
-        return kept, [MetricSpec(self.sea.metric, "mean", SCORER)]
+        greatest = 100.0 if is_share else 1.0
+        self.row_factor = scale / 100 if is_share else 1.0 if self.number_is_recorded else scale
+        if self.number_is_recorded:
+            of_rows = replace(of_rows, function=partial(self._recorded_estimate, greatest))
+        return kept, [of_rows]
+
+    def _scale_of_rows(self, of_rows: MetricSpec) -> tuple[float, bool]:
+        """By what a recorded row's score is multiplied to be on the number's scale, and whether the number is no mean of them."""
+        means: list[tuple[float, float]] = []
+        highest = 0.0
+        for draw, rows in enumerate(self.rows):
+            groups: dict[str, list[float]] = {}
+            for row in rows:
+                score = score_of(row, self.sea.metric)
+                if isinstance(score, Failure):
+                    continue
+                over = str(of_rows.options.get("over", ""))
+                groups.setdefault(str(mapping(row.get("metadata")).get(over)), []).append(score.value)
+                highest = max(highest, score.value)
+            recorded = self.recorded[draw]
+            if groups and recorded is not None and draw not in self.raised:
+                means.append((fmean(map(fmean, groups.values())), recorded))
+        if not means:  # no results beside them
+            return 100.0 if highest <= 1 else 1.0, self.sea.scored_by not in METRICS
+        for scale in (100.0, 1.0):
+            if all(math.isclose(scale * mean, recorded, abs_tol=_ROUNDED) for mean, recorded in means):
+                return scale, False
+        return 100.0 if highest <= 1 else 1.0, True
+
+    def _recorded_estimate(self, greatest: float, column: Column) -> Estimate:
+        """The mean of what the runs recorded, as a share of `greatest`; none where the code raised in all of them."""
+        worked = [
+            one for draw, one in enumerate(self.recorded) if draw not in self.raised and one is not None
+        ]
+        n, lost = len(column.values), column.n_missing
+        if not worked:
+            return as_published(math.nan, n, lost)
+        return as_published(fmean(worked) / greatest, n, lost, "no interval (as recorded)")
 
     def _estimate(self, label: str, column: Column) -> Estimate:
         """The mean of what the runs recorded, without those whose code raised."""
@@ -253,7 +330,7 @@ class _Task:
         score: Any
         try:
             if self.scorer.function is not_scored:
-                score = raised or score_of(row, self.sea.metric)
+                score = raised or self._scaled(score_of(row, self.sea.metric))
             else:
                 score = self.scorer.function(empty.sample, answer)
         except _BROKEN as wrong:
@@ -263,6 +340,13 @@ class _Task:
         if isinstance(score, Failure):
             return replace(made, score_failures=named)
         return replace(made, scores=named)
+
+    def _scaled(self, score: Score | Failure) -> Score | Failure:
+        """A recorded score on the scale of the metric."""
+        if isinstance(score, Failure) or self.row_factor == 1.0:
+            return score
+        parts = {name: value * self.row_factor for name, value in score.parts.items()}
+        return replace(score, value=score.value * self.row_factor, parts=parts)
 
     def as_dict(self, missing: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The task's part of `run.json`."""
@@ -300,6 +384,14 @@ class _Task:
 
 def _id(row: Row) -> str:
     return "" if row.get("id") is None else str(row["id"])
+
+
+def _in_order_of(place_of: Mapping[str, int], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows in the order of others with the same ids; as they are where an id is another one or there twice."""
+    places = [place_of.get(_id(data_of(row)), -1) for row in rows]
+    if -1 in places or len(set(places)) < len(places) or sorted(places) != list(range(len(places))):
+        return rows
+    return [row for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])]
 
 
 def _content(row: Row) -> tuple[Any, ...]:

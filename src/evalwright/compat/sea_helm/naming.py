@@ -57,8 +57,8 @@ def expanded(tree: Tree, name: str) -> Mapping[str, Sequence[str]]:
     return out
 
 
-def chosen(tree: Tree, name: str, skip: Collection[str]) -> Chosen:
-    """What a name stands for. skip: tasks of sets that are left out. Raises UnknownName with the closest ones."""
+def chosen(tree: Tree, name: str, skip: Collection[str], skip_of_groups: Collection[str] = ()) -> Chosen:
+    """What a name stands for. skip: tasks of sets that are left out; skip_of_groups: those of groups. Raises UnknownName with the closest ones."""
     what, _, language = name.partition("/")
     if of_set := what in tree.sets:
         members = [(task, one) for one, tasks in expanded(tree, what).items() for task in tasks]
@@ -74,7 +74,7 @@ def chosen(tree: Tree, name: str, skip: Collection[str]) -> Chosen:
     for task, one in members:
         if language not in ("", one):
             continue
-        if of_set and task in skip:
+        if task in (skip if of_set else skip_of_groups if what not in tree.tasks else ()):
             found.skipped.setdefault(task, []).append(one)
         elif task in tree.tasks and one in tree.languages(task):
             found.tasks.append((task, one))

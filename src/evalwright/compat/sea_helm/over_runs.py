@@ -6,8 +6,9 @@ times with the notebook's seed; a number is the mean of the 30 means. Its "stder
 
 from __future__ import annotations
 
+import math
 import statistics as standard
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import yaml
 from evalwright.compat.recording import read_rows
 from evalwright.compat.sea_helm.aggregation import SEA, Results
 from evalwright.compat.sea_helm.labels import label_scores
-from evalwright.compat.sea_helm.results import NumberedRun, there
+from evalwright.compat.sea_helm.results import NumberedRun, check_one_scoring, there
 from evalwright.compat.sea_helm.scoring import normalised, standard_error
+from evalwright.core.errors import RunError
 from evalwright.tasks.files import write_text
 
 _NOT_COUNTED = ("th", "my")
@@ -27,15 +29,24 @@ _COUNTS_WORDS = "length_constraints:number_words"
 
 def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
     """Write the notebook's numbers of a model's runs as it does, in YAML, and say the outermost of them. Raises RunError."""
+    check_one_scoring(runs)
     config, data = _read(runs)
+    _check_rows(runs, data)
     found, incomplete = over_runs(config, data, needs_sea=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
     shown = {"all languages": found["mean"], **({"SEA": found["sea_mean"]} if "sea_mean" in found else {})}
     shown |= {language: found[language]["mean"] for language in data if "mean" in found[language]}
-    numbers = ", ".join(f"{name} {number:.2f}" for name, number in shown.items())
+    numbers = ", ".join(
+        f"{name} {'n/a' if math.isnan(number) else f'{number:.2f}'}" for name, number in shown.items()
+    )
     several = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
     told = [f"{runs[0].model} over {several}, as SEA-HELM's notebook: {numbers}. Written: {path}"]
+    if undefined := _without_number(found, data):
+        told.append(
+            f"{runs[0].model}: {', '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} one label in the data, where the notebook "
+            "ends with ZeroDivisionError; no number, and none in the means over it."
+        )
     if incomplete:
         named = ", ".join(f"{task}/{language}" for language, _, task in incomplete)
         told.append(
@@ -46,6 +57,23 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
             f"{runs[0].model}: none of its languages is in the SEA average, and there the notebook ends with an error."
         )
     return told
+
+
+def _without_number(found: Results, data: Results) -> list[str]:
+    """The tasks whose number the notebook's arithmetic does not have."""
+    return [
+        f"{task}/{language}"
+        for language, competencies in data.items()
+        for competency in competencies
+        for task, own in found[language][competency]["tasks"].items()
+        if math.isnan(own["mean"])
+    ]
+
+
+def check_over_runs(runs: Sequence[NumberedRun]) -> None:
+    """Raise RunError where the notebook's numbers cannot be made of these runs."""
+    check_one_scoring(runs)
+    _check_rows(runs, _read(runs)[1])
 
 
 def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
@@ -62,6 +90,27 @@ def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
     skipped = runs[0].arguments.get("skip_task")
     first = {**runs[0].latest, "run_args": {"skip_task": skipped if isinstance(skipped, list) else []}}
     return first, data
+
+
+def _check_rows(runs: Sequence[NumberedRun], data: Results) -> None:
+    """Raise RunError where the runs that have a task's file have not as many rows of it: the notebook draws one run's score for each row."""
+    for language, competencies in data.items():
+        for tasks in competencies.values():
+            for task, own in tasks.items():
+                having = [run for run in runs if (task, language) in set(_pairs(run))]
+                counts = {f"run_{run.number}": n for run, n in zip(having, own["length"], strict=True) if n}
+                if len(set(counts.values())) > 1:
+                    which = ", ".join(f"{name} has {n:,}" for name, n in counts.items())
+                    raise RunError(
+                        f"The numbers over runs of '{runs[0].model}' cannot be made: of {task}/{language} {which} rows. "
+                        "Complete the run that lacks rows, leave it out, or leave out --over-runs."
+                    )
+
+
+def _pairs(run: NumberedRun) -> Iterator[tuple[str, str]]:
+    """The tasks and languages of its latest configuration."""
+    for task, facts in run.latest["tasks"].items():
+        yield from ((task, language) for language in facts["languages"])
 
 
 def _scores_and_labels(run: NumberedRun, task: str, language: str) -> tuple[list[float], list[Any]]:
@@ -180,6 +229,8 @@ def _bootstrapped(
         scale = 100 if max(score for run in there["scores"] for score in run) <= 1 else 1
         return [float(mean) * scale for mean in means], len(runs) == len(there["scores"])
     names, found = sorted(set(labels)), []
+    if len(names) == 1:  # chance is 1, so the notebook divides by 0
+        return [math.nan] * times, len(runs) == len(there["scores"])
     gold = [names.index(label) for label in labels]
     for row in scores.astype(int):
         # A label times its score is what was said there: 100 times a label is none of them.

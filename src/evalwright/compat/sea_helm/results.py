@@ -240,6 +240,19 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
     return [sorted(runs, key=lambda run: run.number) for runs in found.values()]
 
 
+def check_one_scoring(runs: Sequence[NumberedRun]) -> None:
+    """Raise RunError where the numbered runs of a model are not all published, or all corrected: what is over them would be neither."""
+    by_scoring: dict[str, list[str]] = {}
+    for run in runs:
+        by_scoring.setdefault(run.scoring, []).append(f"run_{run.number}")
+    if len(by_scoring) > 1:
+        which = " and ".join(f"{', '.join(names)} ({scoring})" for scoring, names in by_scoring.items())
+        raise RunError(
+            f"'{runs[0].folder.parent}' has runs of both scorings, {which}, whose numbers are not made in the same way. "
+            "Give each scoring a folder of its own."
+        )
+
+
 def _place(path: Path) -> tuple[str, str]:
     """The time in a file's name, and the name."""
     found = _STAMP.search(path.name)

@@ -98,7 +98,7 @@ class ApiModel(RemoteModel):
         top_k: int | None = None,
         min_p: float | None = None,
         thinking: str | int | bool | None = None,
-        reasoning_effort: str | None = None,
+        reasoning_effort: str | bool | None = "",
         stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
@@ -132,7 +132,16 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
-        thinking = carrying.one_level(thinking, arguments.text("reasoning_effort", reasoning_effort))
+        known = carrying.levels(self.provider.thinking, self.wire.name)
+        is_off = reasoning_effort in (False, "off") and "off" not in known
+        self._sends_no_effort = reasoning_effort is None or is_off
+        effort = (
+            ("off" if reasoning_effort is False else "on")
+            if isinstance(reasoning_effort, bool)
+            else reasoning_effort
+        )
+        effort = None if is_off else effort or None
+        thinking = carrying.one_level(thinking, arguments.text("reasoning_effort", effort))
         self._thinking_given = thinking is not None
         self._thinking = carrying.switch(thinking, self.provider, self.wire, self.name)
         self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
@@ -169,6 +178,8 @@ class ApiModel(RemoteModel):
         self.carries = carrying.carried(
             self.provider, self.wire, own_server=provider.any_server and not self.official
         )
+        if self._sends_no_effort:  # the person took it away, as for a gateway that refuses the field
+            self.carries -= {"reasoning_effort"}
         for name in self._samplers:
             if name not in self.carries:
                 raise ConfigurationError(self.cannot_carry(name))

@@ -14,7 +14,7 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, find_metric, normal
-from evalwright.reports.endings import FailureNote, failure_notes, stopping_sentences
+from evalwright.reports.endings import FailureNote, failure_notes, published_zeros, stopping_sentences
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
@@ -362,7 +362,8 @@ def _title(metric: MetricResult) -> str:
 
 def _failures(run: Run) -> Iterator[doc.Block]:
     if notes := failure_notes(run):
-        yield doc.Heading("Missing answers (left out of the scores)")
+        what = "a failed task counts as 0, as published" if published_zeros(run) else "left out of the scores"
+        yield doc.Heading(f"Missing answers ({what})")
     yield from advice(notes)
 
 

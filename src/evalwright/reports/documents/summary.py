@@ -24,7 +24,12 @@ from evalwright.reports.documents.run import (
     unsure_notes,
     usage_facts,
 )
-from evalwright.reports.endings import failure_notes, faults_by_treatment, stopping_sentences
+from evalwright.reports.endings import (
+    failure_notes,
+    faults_by_treatment,
+    missing_sentence,
+    stopping_sentences,
+)
 from evalwright.runs.reader import Run
 from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, trees_of
 
@@ -226,12 +231,8 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
 
 def _counts(run: Run) -> Iterator[doc.Block]:
     """How many answers are missing, unsure or no answers, and what to do about each."""
-    n_samples = sum(task.n_samples for task in run.tasks)
-    if run.n_missing:
-        samples = numbers.counted(n_samples, "sample")
-        yield doc.Note(
-            f"Of {samples} {numbers.count(run.n_missing)} missing, left out of the scores.", "warn"
-        )
+    if missing := missing_sentence(run):
+        yield doc.Note(missing, "warn")
     for treatment, tasks in faults_by_treatment(run).items():
         if faults := faults_in_words(tasks):
             yield doc.Note(f"No answer, {treatment}: {faults}.", "warn")
