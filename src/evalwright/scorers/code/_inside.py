@@ -130,7 +130,9 @@ class _NamedTuple:
 
 @functools.cache
 def _named_tuple(name: str, fields: str) -> type:
-    return collections.namedtuple(name, fields)  # type: ignore[misc]
+    if set(fields.split()) & set(dir(tuple)):
+        raise ValueError("a field in a method's place")
+    return collections.namedtuple(name, fields)
 
 
 def _has_fields(kind: Any) -> bool:
@@ -156,6 +158,7 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     "date": (datetime.date, datetime.date.fromisoformat, lambda one: (one.isoformat(),)),
     "time": (datetime.time, datetime.time.fromisoformat, lambda one: (one.isoformat(),)),
     "timedelta": (datetime.timedelta, datetime.timedelta, lambda d: (d.days, d.seconds, d.microseconds)),
+    "timezone": (datetime.timezone, datetime.timezone, lambda one: (one.utcoffset(None),)),
     "dict_keys": (type({}.keys()), lambda *items: dict.fromkeys(items).keys(), iter),
     "dict_values": (type({}.values()), lambda *items: dict(enumerate(items)).values(), iter),
     "dict_items": (type({}.items()), lambda *items: dict(items).items(), iter),
@@ -194,7 +197,7 @@ class Remote:
     def __call__(self, *values: Any, **named: Any) -> Any:
         made = self._peer.request("call", self, values, named)
         if isinstance(made, Remote) and self._number in self._peer.classes:
-            self._peer.instances.add(made._number)
+            self._peer.note_instance(made._number)
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -240,15 +243,14 @@ class Remote:
     def __enter__(self) -> Any:
         entered = self._peer.request("get", self, "__enter__")()
         if isinstance(entered, Remote) and self._is_instance():
-            self._peer.instances.add(entered._number)
+            self._peer.note_instance(entered._number)
         return entered
 
-    def __exit__(self, *error: Any) -> bool:
+    def __exit__(self, *error: Any) -> None:
         # What it returns does not count: it would end an assertion that does not hold without a word.
         # Nor does what it raises, where the tests raised before.
         with contextlib.suppress(Exception) if error[0] is not None else contextlib.nullcontext():
             self._peer.request("get", self, "__exit__")(None, None, None)
-        return False
 
     def __str__(self) -> str:
         return self._text("text")
@@ -289,7 +291,10 @@ class Remote:
             )
         outcome = self._peer.request("operate", self, name, *others)
         if isinstance(outcome, Remote) and len(instances) == len(operands):
-            self._peer.instances.add(outcome._number)
+            self._peer.note_instance(outcome._number)
+        elif isinstance(outcome, Remote):
+            # `abs(f(x) - 0.5) < 0.1` may be about a number: nothing more is asked of what came of a value of the tests.
+            self._peer.note_mixed(outcome._number)
         if not isinstance(outcome, Remote) and len(remote) < len(operands):
             raise TypeError(
                 f"an object of the type '{self._kind}' makes a plain value out of one of the tests"
@@ -301,7 +306,7 @@ class Remote:
             return other is self
         if isinstance(other, Remote) and not (self._own_equality or other._own_equality):
             return False
-        return self._compared("__eq__", other)
+        return bool(self._compared("__eq__", other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -368,10 +373,14 @@ def _said_by_the_fault(self: Any) -> str:
 
 
 @functools.cache
-def _fault_of_python(kind: type[BaseException]) -> Fault:
+def _fault_of_python(kind: Any) -> Fault:
     """A class that is one of Python's exceptions and those that the program means by it, and catches no others."""
     bases = [_fault_of_python(base) for base in kind.__bases__ if issubclass(base, BaseException)]
-    return Fault(kind.__name__, (kind, *bases), {"__slots__": (), "_peer": None, "_number": -1})
+    return Fault(
+        kind.__name__,
+        (kind, *bases),
+        {"__slots__": (), "__module__": "program", "_peer": None, "_number": -1},
+    )
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -445,10 +454,11 @@ class Table:
             return self._node_of_fault(one)
         if kind is type and vars(builtins).get(name := str(one.__name__)) is one:
             return ["type", name]
-        if (name := self.peer.shared_name(kind)) is not None and isinstance(one, enum.Enum):
-            return ["member", name, one.name]
-        if name is not None and hasattr(one, "__dict__"):
-            return ["shared", name, *(self.part(each) for pair in vars(one).items() for each in pair)]
+        shared = self.peer.shared_name(kind)
+        if shared is not None and isinstance(one, enum.Enum):
+            return ["member", shared, one.name]
+        if shared is not None and hasattr(one, "__dict__"):
+            return ["shared", shared, *(self.part(each) for pair in vars(one).items() for each in pair)]
         if issubclass(kind, array.array):
             return [f"array {one.typecode}", *map(self.part, one)]
         if issubclass(kind, tuple) and _has_fields(kind):
@@ -468,25 +478,26 @@ class Table:
         """A class of exceptions: of the program's own with its bases, of Python's by its name."""
         if isinstance(kind, Fault):
             return ["yours", kind._number] if kind._peer else ["type", kind.__name__]
-        if vars(builtins).get(kind.__name__) is kind:
-            return ["type", kind.__name__]
+        name = str(kind.__name__)
+        if vars(builtins).get(name) is kind:
+            return ["type", name]
         number = self.peer.export(kind)
         if self.peer.serves_tests:
             return ["mine", number, "type", False]
-        bases = [base for base in kind.__bases__ if issubclass(base, BaseException)]
-        parts = [
-            name if vars(builtins).get(name := base.__name__) is base else self.part(base) for base in bases
-        ]
-        return ["fault class", number, str(kind.__name__), *parts]
+        bases: list[Any] = [base for base in kind.__bases__ if issubclass(base, BaseException)]
+        of_python: dict[str, Any] = vars(builtins)
+        parts = [base.__name__ if of_python.get(base.__name__) is base else self.part(base) for base in bases]
+        return ["fault class", number, name, *parts]
 
-    def _node_of_fault(self, error: Any) -> Items:
+    def _node_of_fault(self, error: BaseException) -> Items:
         """An exception. One of a class of the program's own stays there, with its text and arguments here."""
-        kind = type(error)
+        kind: Any = type(error)
         if isinstance(kind, Fault) and (origin := vars(error).get("_origin")):
             return ["yours", origin[1]]
         python = kind.__bases__[0] if isinstance(kind, Fault) else kind
-        if vars(builtins).get(python.__name__) is python:
-            return ["fault", python.__name__, -1, _said(error), *map(self.part, error.args)]
+        name = str(python.__name__)
+        if vars(builtins).get(name) is python:
+            return ["fault", name, -1, _said(error), *map(self.part, error.args)]
         number = self.peer.export(error)
         return ["fault", self.part(kind), number, _said(error), *map(self.part, error.args)]
 
@@ -516,6 +527,7 @@ class Peer:
         self.classes: set[int] = set()
         """The program's classes that tests name as such, and with `instances` what these made, by number."""
         self.instances: set[int] = set()
+        self._mixed: set[int] = set()
         self.shared: dict[str, Any] = {}
         """Classes that both sides have, of what came before: their objects cross by their attributes."""
         self.of_the_program: set[type] = set()
@@ -528,6 +540,16 @@ class Peer:
         self._remotes: dict[int, Any] = {}
         self.end: str | None = None
         """Why the other side answers no more; "" where it is simply gone."""
+
+    def note_instance(self, number: int) -> None:
+        """An object is of a class that tests name as such."""
+        if number not in self._mixed:
+            self.instances.add(number)
+
+    def note_mixed(self, number: int) -> None:
+        """An object came of an operation with a value of the tests, which it stays for good: the program may return it again."""
+        self._mixed.add(number)
+        self.instances.discard(number)
 
     def export(self, one: Any) -> int:
         """The number by which the other side names an object that stays here."""
@@ -550,8 +572,8 @@ class Peer:
         part = table.part(values)
         try:
             nodes = table.finish()
-        except Untransportable as error:
-            self.untransportable = error
+        except Untransportable as problem:
+            self.untransportable = problem
             raise
         self._send({"do": operation, "with": part, "nodes": nodes})
         while "do" in (message := self.message()):
@@ -560,12 +582,7 @@ class Peer:
             objects = self._decoded(message["nodes"], table.objects)
             if "raised" not in message:
                 return self._value(message["value"], objects, message["nodes"])
-            if "error" in message:
-                error = self._value(message["error"], objects, message["nodes"])
-                if not isinstance(error, Exception):
-                    error = self._ended(f"it raised {type(error).__name__}: {message['said']}")
-            else:
-                error = self._error(list(message["raised"]), str(message["said"]))
+            error = self._raised(message, objects)
             if isinstance(error, StopIteration | StopAsyncIteration) and operation != "next":
                 # It would end a loop of the tests without a word.
                 error = RuntimeError(f"it raised {type(error).__name__}")
@@ -686,8 +703,9 @@ class Peer:
             if not self.serves_tests:
                 return kind
             if issubclass(kind, BaseException):
-                self._named_faults.add(kind)
-                return _fault_of_python(kind)
+                python: Any = kind
+                self._named_faults.add(python)
+                return _fault_of_python(python)
             self.of_the_program.add(kind)
             return kind
         if tag == "member":
@@ -711,7 +729,9 @@ class Peer:
             if not all(isinstance(base, Fault) for base in bases):
                 raise TypeError("no class of exceptions")
             methods = {"__str__": _said_by_the_fault, "__getattr__": _of_the_fault}
-            self._faults[number] = Fault(name, tuple(bases), {**methods, "_peer": self, "_number": number})
+            self._faults[number] = Fault(
+                name, tuple(bases), {**methods, "_peer": self, "_number": number, "__module__": "program"}
+            )
         return self._faults[number]
 
     def _fault(self, kind: Any, number: int, said: str, arguments: Items) -> BaseException:
@@ -725,7 +745,8 @@ class Peer:
         elif not isinstance(kind, Fault) or number < 0:
             raise TypeError("no class of exceptions")
         if number in self._remotes:
-            return self._remotes[number]
+            known: BaseException = self._remotes[number]
+            return known
         error: BaseException
         try:
             error = type.__call__(kind, *arguments)
@@ -735,6 +756,15 @@ class Peer:
             vars(error)["_origin"] = (self, number, said)
             self._remotes[number] = error
         return error
+
+    def _raised(self, message: dict[str, Any], objects: Items) -> BaseException:
+        """The exception in place of a reply; what is none of a function's is the program's end."""
+        if "error" not in message:
+            return self._error(list(message["raised"]), str(message["said"]))
+        error = self._value(message["error"], objects, message["nodes"])
+        if isinstance(error, Exception):
+            return error
+        return self._ended(f"it raised {type(error).__name__}: {message['said']}")
 
     def _error(self, names: list[str], said: str) -> BaseException:
         """The first exception of Python's own that it was; an exit is the program's end, not an exception of its function."""
@@ -885,7 +915,7 @@ def _namespace(peer: Peer, wanted: WantedNames, before: str, entry_point: str) -
     for name in (of_program | unwritten) & available:
         if name in unwritten or name not in names:
             names[name] = peer.request("global", name)
-            if isinstance(names[name], Remote) and name[:1].isupper():
+            if isinstance(names[name], Remote) and name[:1].isupper() and "_" not in name:
                 peer.classes.add(names[name]._number)
     for name in (of_python & available) - unwritten - set(names):
         claimed = peer.request("global", name)
@@ -898,7 +928,8 @@ def _can_be_shared(kind: Any) -> bool:
     """Whether objects of a class are their attributes and no more, or members of an enumeration."""
     if isinstance(kind, enum.EnumMeta):
         return True
-    return type(kind) is type and kind.__dictoffset__ != 0 and kind.__new__ is object.__new__
+    maker: Any = kind.__new__
+    return type(kind) is type and kind.__dictoffset__ != 0 and maker is object.__new__
 
 
 class Untestable(Exception):
