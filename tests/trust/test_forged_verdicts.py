@@ -270,7 +270,9 @@ def test_a_program_replaces_no_class_of_what_came_before() -> None:
     forged = (
         "class Oracle:\n    def __init__(s, n): pass\n    def ok(s, g): return True\ndef root(n): return 0"
     )
-    assert run(forged, tests, before=before, entry_point="root", seconds=60.0).label == "failed"
+    with_a_gap = before.replace("    def ok", "    def start(self): pass\n    def ok")
+    for text in (before, with_a_gap):
+        assert run(forged, tests, before=text, entry_point="root", seconds=60.0).label == "failed"
     assert run("def root(n): return int(n ** .5)", tests, before=before, entry_point="root") == Outcome(
         "passed"
     )

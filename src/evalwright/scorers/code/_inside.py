@@ -195,10 +195,10 @@ class Remote:
         return object.__getattribute__(self, name)
 
     def __call__(self, *values: Any, **named: Any) -> Any:
-        made = self._peer.request("call", self, values, named)
-        if isinstance(made, Remote) and self._number in self._peer.classes:
-            self._peer.note_instance(made._number)
-        return made
+        outcome = self._peer.request("call", self, values, named)
+        if isinstance(outcome, Remote) and self._number in self._peer.classes:
+            self._peer.note_instance(outcome._number)
+        return outcome
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in DESCRIPTIONS:
@@ -285,20 +285,23 @@ class Remote:
         operands = (self, *others)
         remote = [one for one in operands if isinstance(one, Remote)]
         instances = [one for one in remote if one._is_instance()]
-        if not instances:
+        mixed = [one for one in remote if self._peer.is_mixed(one._number)]
+        if not instances and not mixed:
             raise TypeError(
                 f"an object of the type '{self._kind}' stays in the program's process: the tests name no class of it"
             )
         outcome = self._peer.request("operate", self, name, *others)
-        if isinstance(outcome, Remote) and len(instances) == len(operands):
+        if not isinstance(outcome, Remote):
+            if mixed or len(remote) < len(operands):
+                raise TypeError(
+                    f"an object of the type '{self._kind}' makes a plain value out of one of the tests"
+                )
+            return outcome
+        if len(instances) == len(operands):
             self._peer.note_instance(outcome._number)
-        elif isinstance(outcome, Remote):
-            # `abs(f(x) - 0.5) < 0.1` may be about a number: nothing more is asked of what came of a value of the tests.
+        else:
+            # `abs(f(x) - 0.5) < 0.1` may be about a number: no plain value comes of what came of one of the tests.
             self._peer.note_mixed(outcome._number)
-        if not isinstance(outcome, Remote) and len(remote) < len(operands):
-            raise TypeError(
-                f"an object of the type '{self._kind}' makes a plain value out of one of the tests"
-            )
         return outcome
 
     def __eq__(self, other: object) -> bool:
@@ -479,14 +482,17 @@ class Table:
         if isinstance(kind, Fault):
             return ["yours", kind._number] if kind._peer else ["type", kind.__name__]
         name = str(kind.__name__)
-        if vars(builtins).get(name) is kind:
+        of_python: dict[str, Any] = vars(builtins)
+        if of_python.get(name) is kind:
             return ["type", name]
         number = self.peer.export(kind)
         if self.peer.serves_tests:
             return ["mine", number, "type", False]
         bases: list[Any] = [base for base in kind.__bases__ if issubclass(base, BaseException)]
-        of_python: dict[str, Any] = vars(builtins)
-        parts = [base.__name__ if of_python.get(base.__name__) is base else self.part(base) for base in bases]
+        parts: Items = []
+        for base in bases:
+            base_name = str(base.__name__)
+            parts.append(base_name if base is of_python.get(base_name) else self.part(base))
         return ["fault class", number, name, *parts]
 
     def _node_of_fault(self, error: BaseException) -> Items:
@@ -550,6 +556,10 @@ class Peer:
         """An object came of an operation with a value of the tests, which it stays for good: the program may return it again."""
         self._mixed.add(number)
         self.instances.discard(number)
+
+    def is_mixed(self, number: int) -> bool:
+        """Whether an object came of an operation with a value of the tests."""
+        return number in self._mixed
 
     def export(self, one: Any) -> int:
         """The number by which the other side names an object that stays here."""
@@ -906,7 +916,11 @@ def _namespace(peer: Peer, wanted: WantedNames, before: str, entry_point: str) -
         except Exception:
             continue
         further = names_of_the_program(text, entry_point)
-        unwritten |= {_unwritten(node) for node in tree.body}
+        is_for_a_function = any(
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == entry_point
+            for node in tree.body
+        )
+        unwritten |= {_unwritten(node, is_for_a_function) for node in tree.body}
         written = {node.name for node in tree.body if isinstance(node, ast.ClassDef)} - unwritten
         peer.shared.update((name, names[name]) for name in written if _can_be_shared(names[name]))
         of_program, of_python = of_program | further.of_program, of_python | further.of_python
@@ -1045,8 +1059,14 @@ def missing_import(source: str) -> str:
     return ""
 
 
+_WORDS_OF_RESOURCES = ("asyncio", "Asyncio", "std", "input", "print", "tempfile", "open")
+"""Without any of these words, tests need none of what `missing_resource` looks for."""
+
+
 def missing_resource(source: str) -> str:
     """Why tests cannot be run here, where they need what neither process has; decided by their text alone. Else ""."""
+    if not any(word in source for word in _WORDS_OF_RESOURCES):
+        return ""
     nodes = list(ast.walk(ast.parse(source)))
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     called = {ast.unparse(call.func) for call in calls}
@@ -1133,13 +1153,17 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
         raise AssertionError("a test that is expected to fail does not")
 
 
-def _unwritten(node: ast.AST) -> str:
-    """The name of a function, or of a class or a method in it, that the program is to write; else none."""
+def _unwritten(node: ast.AST, is_for_a_function: bool) -> str:
+    """The name of a function or class that the program is to write; else none.
+
+    A class is, which has nothing in it or, where no function is asked for, a method that is to be written.
+    """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name if _is_empty(node.body) else ""
     if not isinstance(node, ast.ClassDef):
         return ""
-    return node.name if _is_empty(node.body) or any(map(_unwritten, node.body)) else ""
+    has_gaps = not is_for_a_function and any(_unwritten(step, False) for step in node.body)
+    return node.name if has_gaps or _is_empty(node.body) else ""
 
 
 def _is_empty(body: list[ast.stmt]) -> bool:
