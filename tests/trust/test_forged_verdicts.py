@@ -241,6 +241,7 @@ PAIRS = "assert chain([Pair(5, 24), Pair(15, 25)], 3) == 2"
         ("def make(): return {}\ndef f(x): return 0", "assert f(make().items()) == 1"),
         ("def make(): raise ValueError('x')\ndef f(x): return 0", "try:\n    make()\nexcept ValueError as error:\n    assert f(error) == 1"),
         ("Bad = ValueError\ndef f(x): return 0", "assert f(Bad('x')) == 1"),
+        ("Base = object\ndef f(x): return 0", "class Own(Base): pass\nassert f(Own()) == 1"),
     ],
 )  # fmt: skip
 def test_what_comes_out_of_a_program_never_makes_its_tests_untestable(program: str, tests: str) -> None:

@@ -564,7 +564,7 @@ class Peer:
     def export(self, one: Any) -> int:
         """The number by which the other side names an object that stays here."""
         if self.serves_tests and not callable(one) and not hasattr(type(one), "__next__"):
-            of_the_program = not self.of_the_program.isdisjoint({type(one), *type(one).__mro__[:-1]})
+            of_the_program = not self.of_the_program.isdisjoint(type(one).__mro__)
             raise Untransportable(
                 f"the tests hand over an object of the type '{type(one).__name__}', which cannot be sent to the program",
                 of_the_program,
