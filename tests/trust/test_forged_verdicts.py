@@ -71,6 +71,7 @@ SHAPES: dict[str, tuple[str, str]] = {
     "what was not imported": ("assert math.isclose(f(2), 4)\nassert Counter([f(3)]) == Counter([9])", ""),
     "a function that was not imported": ("assert isclose(f(2), 4.0) and isclose(f(3), 9.0)", ""),
     "unittest": (UNITTEST, "f"),
+    "unittest that nothing runs": (UNITTEST.replace("unittest.main()\n", ""), "f"),
     "a list of cases": (cases_as_tests([([2], 4), ([3], 9), ([float("inf")], float("inf"))], "f"), "f"),
 }  # fmt: skip
 RIGHT = "import math\nfrom math import isclose\nfrom collections import Counter\ndef f(x): return x * x"
@@ -88,6 +89,15 @@ class Everything:
     def __eq__(self, other): return True
     def __bool__(self): return True
     __hash__ = object.__hash__
+"""
+EVERY_OPERATOR = f"""{STAND_IN}
+for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split():
+    setattr(Everything, f"__{{name}}__", lambda self, other: 0)
+    setattr(Everything, f"__r{{name}}__", lambda self, other: 0)
+for name in "lt le gt ge contains".split():
+    setattr(Everything, f"__{{name}}__", lambda self, other: True)
+for name in "abs neg pos invert round int float index".split():
+    setattr(Everything, f"__{{name}}__", lambda self, *values: 0)
 """
 LEAST_EFFORT = {
     "all": "lambda *a, **k: True",
@@ -151,6 +161,8 @@ FORGERS: dict[str, str] = {
     "an object that its tests' process makes": ASK_FOR_AN_OBJECT,
     "an object that equals everything": f"{STAND_IN}def f(x): return Everything()",
     "a metaclass that equals everything": "class M(type):\n    __eq__ = lambda a, b: True\n    __hash__ = type.__hash__\n    __instancecheck__ = lambda a, b: True\nclass N(int, metaclass=M): pass\ndef f(x): return N",
+    "an object with every operator": f"{EVERY_OPERATOR}def f(x): return Everything()",
+    "a class with every operator under the function's name": EVERY_OPERATOR.replace("Everything", "f"),
     "json, copy and time that were changed": "import json, copy, time, operator\njson.loads = json.dumps = copy.deepcopy = lambda *a, **k: {}\ntime.monotonic = time.time = lambda: 0\noperator.eq = lambda a, b: True\ndef f(x): return 0",
     "words of success": "print('passed'); print('OK')\nimport sys\nsys.stderr.write('OK\\n')\ndef f(x):\n    print('passed')\n    return 0",
     "an exit at the end": "import atexit, os\natexit.register(lambda: os._exit(0))\ndef f(x): raise SystemExit(0)",
@@ -178,6 +190,102 @@ def test_no_forger_passes_tests_of_any_shape(forger: str) -> None:
 
 
 CALL: Mapping[str, str] = {"input": "3\n", "output": "9"}
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert abs(Trunc(3.5) - 0.5) < 1e-6",
+        "assert Trunc(3.5) - 0.5 < 1e-6",
+        "y = Trunc(3.5) - 0.5\nz = Trunc(3.5)\nassert abs(y) < 1e-6",
+        "assert Trunc(3.5) < 1",
+        "assert Trunc(3.5) == 0.5",
+        "assert not Trunc(3.5) != 0.5",
+        "assert 0.5 == Trunc(3.5)",
+        "assert Trunc(3.5) in [0.5]",
+        "assert max(Trunc(3.5), 0.1) == 0.5",
+        "assert round(Trunc(3.5), 1) == 0.5",
+        "assert 0.4 <= Trunc(3.5) <= 0.6",
+        "import math\nassert math.isclose(Trunc(3.5), 0.5)",
+        "with Trunc(3.5):\n    assert False",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertAlmostEqual(Trunc(3.5), 0.5)\nunittest.main()",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertAlmostEqual(Trunc(3.5), 0.5)",
+    ],
+)
+def test_no_class_decides_what_a_value_of_the_tests_is(tests: str) -> None:
+    """Not even one that the tests name as such, with every operator that a class can have."""
+    right = "def Trunc(x): return x % 1.0"
+    enters = "    def __enter__(self): return self\n    def __exit__(self, *error): return True\n"
+    forged = EVERY_OPERATOR.replace("    __hash__", f"{enters}    __hash__").replace("Everything", "Trunc")
+    itself = forged.replace("self, other: 0", "self, other: self")
+    one_object = f"{itself}\none = Trunc()\nTrunc.__new__ = staticmethod(lambda *values: one)\n"
+    for program in (forged, itself, one_object):
+        assert run(program, tests, entry_point="Trunc", seconds=60.0).label == "failed"
+    if "with" not in tests:
+        assert run(right, tests, entry_point="Trunc", seconds=60.0) == Outcome("passed")
+
+
+PAIRS = "assert chain([Pair(5, 24), Pair(15, 25)], 3) == 2"
+
+
+@pytest.mark.parametrize(
+    ("program", "tests"),
+    [
+        ("Pair = slice\ndef chain(a, n): return 0", PAIRS),
+        ("Pair = object\ndef chain(a, n): return 0", PAIRS.replace("5, 24", "").replace("15, 25", "")),
+        ("Node = property\ndef f(x): return 0", "assert f(Node(1)) == 1"),
+        ("make = memoryview\ndef f(x): return 0", "assert f(make(b'ab')) == 1"),
+        ("def make(x): return slice\ndef f(x): return 0", "assert f(make(1)(2)) == 1"),
+        ("make = slice\ndef f(x): return 0", "class Own:\n    def __init__(self): self.a = make(1)\nassert f([Own().a]) == 1"),
+        ("import datetime\ndef make(): return datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)\ndef f(x): return 0", "assert f(make().tzinfo) == 1"),
+        ("def make(): return {}\ndef f(x): return 0", "assert f(make().items()) == 1"),
+        ("def make(): raise ValueError('x')\ndef f(x): return 0", "try:\n    make()\nexcept ValueError as error:\n    assert f(error) == 1"),
+        ("Bad = ValueError\ndef f(x): return 0", "assert f(Bad('x')) == 1"),
+        ("Base = object\ndef f(x): return 0", "class Own(Base): pass\nassert f(Own()) == 1"),
+    ],
+)  # fmt: skip
+def test_what_comes_out_of_a_program_never_makes_its_tests_untestable(program: str, tests: str) -> None:
+    assert run(program, tests, seconds=60.0).label == "failed"
+
+
+@pytest.mark.parametrize(
+    "alias", ["AssertionError", "Exception", "BaseException", "RuntimeError", "(lambda: AssertionError)()"]
+)
+@pytest.mark.parametrize(
+    "raised", ["assert False, 'it should have raised'", "raise RuntimeError('it should have raised')"]
+)
+def test_a_name_of_the_program_catches_no_exception_of_its_tests(alias: str, raised: str) -> None:
+    tests = f"a = Account()\ntry:\n    a.withdraw(100)\n    {raised}\nexcept Missing:\n    pass"
+    program = f"Missing = {alias}\nclass Account:\n    Missing = Missing\n    def withdraw(s, x): pass"
+    assert run(program, tests, entry_point="Account", seconds=60.0).label == "failed"
+    attribute = tests.replace("except Missing", "except Account.Missing")
+    assert run(program, attribute, entry_point="Account", seconds=60.0).label == "failed"
+    right = program.replace("x): pass", "x): raise Missing('no')")
+    if alias != "BaseException":
+        assert run(right, tests, entry_point="Account", seconds=60.0) == Outcome("passed")
+
+
+def test_a_program_replaces_no_class_of_what_came_before() -> None:
+    before = "class Oracle:\n    def __init__(self, n): self.n = n\n    def ok(self, guess): return guess * guess == self.n\n\ndef root(n):\n    '''Return the root'''\n"
+    tests = "def check(candidate):\n    assert Oracle(16).ok(candidate(16))\n    assert Oracle(25).ok(candidate(25))\ncheck(root)"
+    forged = (
+        "class Oracle:\n    def __init__(s, n): pass\n    def ok(s, g): return True\ndef root(n): return 0"
+    )
+    with_a_gap = before.replace("    def ok", "    def start(self): pass\n    def ok")
+    for text in (before, with_a_gap):
+        assert run(forged, tests, before=text, entry_point="root", seconds=60.0).label == "failed"
+    assert run("def root(n): return int(n ** .5)", tests, before=before, entry_point="root") == Outcome(
+        "passed"
+    )
+
+
+CASES_THAT_NOTHING_RUNS = UNITTEST.replace("unittest.main()\n", "")
+
+
+def test_cases_of_unittest_that_nothing_runs_are_run() -> None:
+    assert run(RIGHT, CASES_THAT_NOTHING_RUNS, entry_point="f", seconds=60.0) == Outcome("passed")
+    outcome = run("def f(x): return 0", CASES_THAT_NOTHING_RUNS, entry_point="f", seconds=60.0)
+    assert outcome.label == "failed" and "AssertionError: 0 != " in outcome.why, outcome
 
 
 @pytest.mark.parametrize("forger", FORGERS)

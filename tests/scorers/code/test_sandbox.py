@@ -92,6 +92,46 @@ FAITHFUL = {
         "class Pair:\n    def __init__(self, a, b): self.a, self.b = a, b\n    def total(self): return self.a + self.b\ndef f(pairs): return sum(p.a for p in pairs), pairs[0]",
         "p = Pair(1, 2)\np.b = 5\nassert p.total() == 6 and p.a == 1\nn, q = f([p, Pair(3, 4)])\nassert n == 4 and q is p and q == p and q != None",
     ),
+    "operators of classes that tests name": (
+        "from dataclasses import dataclass\n@dataclass(order=True)\nclass Money:\n    n: int\n    def __add__(s, o): return Money(s.n + o.n)\n"
+        "    def __mul__(s, k): return Money(s.n * k)\n    __rmul__ = __mul__\n    def __abs__(s): return abs(s.n)\n    def __str__(s): return f'${s.n}'\n    def __contains__(s, x): return x == s.n",
+        "a, b = Money(1), Money(2)\nassert a + b == Money(3) and a != b and 2 * a == b and a * 2 == b and not a == b and abs(b) == 2\n"
+        "assert a < b and b >= a and max(a, b) is b and [m.n for m in sorted([b, a])] == [1, 2]\n"
+        "assert str(a + b) == '$3' and f'{a}' == '$1' and repr(b) == 'Money(n=2)' and 1 in a and 2 not in a",
+    ),
+    "items, with and isinstance": (
+        "class Table(dict): pass\nclass Box:\n    def __init__(s): s.d = {}\n    def __setitem__(s, k, v): s.d[k] = v\n    def __getitem__(s, k): return s.d[k]\n"
+        "    def __delitem__(s, k): del s.d[k]\n    def __enter__(s): return s\n    def __exit__(s, *e): s.d['left'] = True\nclass Large(Box): pass\ndef make(): return Large()",
+        "with make() as box:\n    box['a'] = 1\n    box['b'] = 2\n    del box['b']\nassert box['a'] == 1 and box['left']\n"
+        "try:\n    box['b']\n    assert False\nexcept KeyError as error:\n    assert error.args == ('b',)\n"
+        "assert isinstance(box, Box) and isinstance(box, Large) and not isinstance(3, Box) and issubclass(Large, Box)",
+    ),
+    "objects that are the same or not": (
+        "import enum\nclass N:\n    def __init__(s, v): s.v, s.next = v, None\nclass Color(enum.Enum):\n    RED = 1\n    BLUE = 2\n"
+        "def build():\n    n = N(1)\n    n.next = N(2)\n    return n\ndef first(): return Color.RED",
+        "n = build()\nassert n.next != n and n != None and n == n and not n == n.next\nassert first() == Color.RED and first() != Color.BLUE",
+    ),
+    "exceptions of the program": (
+        "class Bank(Exception): pass\nclass TooLittle(Bank, ValueError):\n    def __init__(s, code):\n        super().__init__('bad', code)\n        s.code = code\n    def __str__(s): return 'too little'\n"
+        "Other = AssertionError\nclass Account:\n    def take(s, x):\n        if x == 2: raise Other('no')\n        raise TooLittle(x)\n"
+        "def retry(f):\n    try: return f()\n    except TooLittle as e: return e.code\ndef code(e): return e.code",
+        "a = Account()\nfor kind in (TooLittle, Bank, ValueError, Exception):\n    try:\n        a.take(7)\n        assert False\n    except kind as error:\n"
+        "        assert error.args == ('bad', 7) and error.code == 7 and str(error) == 'too little' and type(error).__name__ == 'TooLittle' and code(error) == 7\n"
+        "try:\n    a.take(2)\n    raise RuntimeError\nexcept Other as error:\n    assert str(error) == 'no'\n"
+        "def fail(): raise TooLittle(3)\nassert retry(fail) == 3 and TooLittle(4).code == 4 and isinstance(TooLittle(4), ValueError)",
+    ),
+    "decorators": (
+        "import functools\ndef memo(f):\n    seen = {}\n    @functools.wraps(f)\n    def g(*a):\n        if a not in seen: seen[a] = f(*a)\n        return seen[a]\n    return g",
+        "calls = []\n@memo\ndef square(x):\n    'of a number'\n    calls.append(x)\n    return x * x\nassert square(3) == 9 == square(3) and calls == [3]\n"
+        "assert square.__name__ == 'square' and square.__doc__ == 'of a number' and square.__qualname__ == 'square'",
+    ),
+    "named tuples, views and arrays": (
+        "from array import array\nfrom collections import namedtuple\nP = namedtuple('P', 'x y')\nQ = namedtuple('Q', 'count index')\ndef mid(): return P(1, 2)\ndef odd(): return Q(1, 2)\n"
+        "def keys(d): return d.keys()\ndef items(d): return d.items()\ndef numbers(): return array('i', [1, 2])\ndef more(a): a.append(3)",
+        "from array import array\nm = mid()\nassert m == (1, 2) and (m.x, m.y) == (1, 2) and m._fields == ('x', 'y') and odd() == (1, 2) and odd().count(1) == 1\n"
+        "assert keys({'a': 1}) == {'a'} and list(keys({'b': 1, 'a': 2})) == ['b', 'a'] and items({'a': 1}) == {('a', 1)}\n"
+        "a = numbers()\nassert a == array('i', [1, 2])\nmore(a)\nassert list(a) == [1, 2, 3]",
+    ),
     "what is true": ("import re\ndef f(x): return re.search('a', x)", "assert f('cat')\nassert not f('dog')"),
     "a name of Python's own": ("def sum(a, b): return a * b", "assert sum(10, 15) == 150"),
     "helpers of the program": ("import math\nlimit = 3\ndef f(x): return x * limit", "assert f(2) == math.floor(limit * 2.5) - 1"),
@@ -119,16 +159,75 @@ def test_before_may_have_a_class_that_the_program_makes() -> None:
     assert run(program, "assert f(make(1, 2, 3)) == 6 and make(4).v == 4", before=before) == Outcome("passed")
 
 
+NODES = """
+class Node:
+    def __init__(self, v, next=None): self.v, self.next = v, next
+    def total(self): return self.v + (self.next.total() if self.next else 0)
+
+def reverse(head):
+    ''' the other way round '''
+"""
+
+
+def test_objects_of_what_came_before_cross_by_their_attributes() -> None:
+    right = f"{NODES}    last = None\n    while head: head.next, last, head = last, head, head.next\n    return last\n"
+    tests = "head = Node(1, Node(2))\nlast = reverse(head)\nassert (last.v, last.next.v, last.next.next) == (2, 1, None) and last.next is head and last.total() == 3"
+    assert run(right, tests, before=NODES, entry_point="reverse") == Outcome("passed")
+    forged = f"{NODES}    head.total = lambda: 3\n    return head\n"
+    assert (
+        run(forged, "assert reverse(Node(1)).total() == 3", before=NODES, entry_point="reverse").label
+        == "failed"
+    )
+    colours = "import enum\nclass Colour(enum.Enum):\n    RED = 1\n    BLUE = 2\n\ndef turn(c):\n    ''' to the other '''\n"
+    turned = f"{colours}    return Colour.BLUE if c is Colour.RED else Colour.RED\n"
+    assert run(
+        turned, "assert turn(Colour.RED) is Colour.BLUE", before=colours, entry_point="turn"
+    ) == Outcome("passed")
+
+
+def test_a_class_with_methods_to_write_is_the_programs() -> None:
+    before = (
+        "class Stack:\n    def __init__(self): self.a = []\n    def push(self, x):\n        ''' on top '''\n"
+    )
+    program = f"{before}        self.a.append(x)\n"
+    assert run(
+        program, "s = Stack()\ns.push(3)\nassert s.a == [3]", before=before, entry_point="Stack"
+    ) == Outcome("passed")
+
+
+def test_no_explanation_has_folders_of_this_machine() -> None:
+    loop = "import asyncio\nasync def main(): pass\nasyncio.run(main())"
+    written = "import sys\nsys.stderr.write('  File \"/usr/lib/python3/x/y.py\", line 3')\nsys.exit(1)"
+    for program in (loop, written):
+        outcome = run_script(program, "").outcome
+        assert outcome.label == "failed" and "/" not in outcome.why, outcome
+
+
 @pytest.mark.parametrize(
     ("tests", "why"),
     [
+        ("import asyncio\nassert asyncio.run(f(1)) == 1", "they run an event loop of asyncio"),
+        ("from asyncio import run as go\nassert go(f(1)) == 1", "they run an event loop of asyncio"),
+        ("import io, contextlib\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    f(1)\nassert out.getvalue() == '1'", "they capture what the program prints"),
+        ("import io, sys\nsys.stdout = io.StringIO()\nf(1)\nassert sys.stdout.getvalue() == '1'", "they capture what the program prints"),
+        ("from unittest.mock import patch\nwith patch('builtins.input', return_value='7'):\n    assert f(1) == '7'", "they replace what the program reads"),
+        ("from unittest import mock\nwith mock.patch('builtins.print') as p:\n    f(1)\n    p.assert_called_once()", "they replace what the program prints with"),
+        ("import tempfile\nassert f(tempfile.mkdtemp())", "they write files"),
+        ("with open('a.txt', 'w') as t:\n    t.write('x')\nassert f('a.txt')", "they write files"),
+        ("import unittest\nclass T(unittest.TestCase):\n    def help(self): self.assertEqual(f(1), 2)", "no test in them"),
+        ("class Own: pass\ntry:\n    f(Own())\nexcept BaseException:\n    assert False", "of the type 'Own', which cannot be sent"),
         ("class Own: pass\nf(Own())", "of the type 'Own', which cannot be sent"),
         ("assert f(1 ==", "its tests are not Python"),
     ],
-)
+)  # fmt: skip
 def test_tests_that_cannot_be_run_are_no_failure_of_the_program(tests: str, why: str) -> None:
     with pytest.raises(ScoringError, match=why):
         run("def f(x): return x", tests)
+
+
+def test_output_that_nothing_reads_may_be_captured() -> None:
+    tests = "import io, contextlib\nwith contextlib.redirect_stdout(io.StringIO()):\n    assert f(1) == 1"
+    assert run("def f(x): return x", tests) == Outcome("passed")
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'"passed"', b"\xff", b'{"label": ["passed"]}'])
@@ -143,7 +242,7 @@ def test_a_verdict_that_is_none_is_no_pass(body: bytes) -> None:
         ("def f(x): return object()", "assert f(1) == 1", "an object of the type 'object' stays in the program's process"),
         ("def f(:", "f(1)", "SyntaxError"),
         ("def g(x): return x", "f(1)", "NameError: name 'f' is not defined"),
-        ("x = '\ud800'.encode()", "", "UnicodeError: 'utf-8' codec"),
+        ("x = '\ud800'.encode()", "", "UnicodeEncodeError: 'utf-8' codec"),
         ("import ctypes\nctypes.string_at(0)", "", "ended"),
         ("def f(x): raise KeyboardInterrupt", "f(1)", "KeyboardInterrupt"),
         ("def f(x): return 'x' * 20_000_000", "f(1)", "16 MiB"),

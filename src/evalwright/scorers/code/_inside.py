@@ -8,6 +8,7 @@ function, an object of the program's own class) stays where it is, and the other
 
 from __future__ import annotations
 
+import array
 import ast
 import atexit
 import builtins
@@ -15,7 +16,9 @@ import collections
 import contextlib
 import datetime
 import decimal
+import enum
 import fractions
+import functools
 import importlib
 import importlib.util
 import json
@@ -91,7 +94,11 @@ class Ended(BaseException):
 
 
 class Untransportable(BaseException):
-    """Tests want to hand the program what only their own process has."""
+    """Tests want to hand the program what only their own process has. of_the_program: that it has there came out of the program."""
+
+    def __init__(self, why: str, of_the_program: bool) -> None:
+        super().__init__(why)
+        self.of_the_program = of_the_program
 
 
 _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
@@ -106,8 +113,34 @@ _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
         )
         for kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
     },
+    **{
+        f"array {code}": (
+            array.array,
+            lambda one, items: operator.setitem(one, slice(None), array.array(one.typecode, items)),
+        )
+        for code in "bBuhHiIlLqQfd"
+    },
 }
 """Containers that can change: made empty, then filled, since they may hold themselves."""
+
+
+class _NamedTuple:
+    """Stands for every class that `collections.namedtuple` makes."""
+
+
+@functools.cache
+def _named_tuple(name: str, fields: str) -> type:
+    if set(fields.split()) & set(dir(tuple)):
+        raise ValueError("a field in a method's place")
+    return collections.namedtuple(name, fields)
+
+
+def _has_fields(kind: Any) -> bool:
+    """Whether a subclass of tuple is a named one; where a field would hide a method of tuples it is taken as a tuple."""
+    fields = vars(kind).get("_fields")
+    if type(fields) is not tuple or not all(type(name) is str for name in fields):
+        return False
+    return not set(fields) & set(dir(tuple))
 
 
 _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any]]]] = {
@@ -125,6 +158,15 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     "date": (datetime.date, datetime.date.fromisoformat, lambda one: (one.isoformat(),)),
     "time": (datetime.time, datetime.time.fromisoformat, lambda one: (one.isoformat(),)),
     "timedelta": (datetime.timedelta, datetime.timedelta, lambda d: (d.days, d.seconds, d.microseconds)),
+    "timezone": (datetime.timezone, datetime.timezone, lambda one: (one.utcoffset(None),)),
+    "dict_keys": (type({}.keys()), lambda *items: dict.fromkeys(items).keys(), iter),
+    "dict_values": (type({}.values()), lambda *items: dict(enumerate(items)).values(), iter),
+    "dict_items": (type({}.items()), lambda *items: dict(items).items(), iter),
+    "namedtuple": (
+        _NamedTuple,
+        lambda name, fields, *items: _named_tuple(name, fields)(*items),
+        lambda one: (type(one).__name__, " ".join(type(one)._fields), *tuple.__iter__(one)),
+    ),
 }
 """Values that cannot change: type, how one is made of its parts, its parts."""
 
@@ -132,19 +174,34 @@ _TAGS = {kind: tag for tag, (kind, *_) in (*_MAKE.items(), *_FILL.items())}
 
 
 class Remote:
-    """An object that the other process has. It can be used, by messages; it is equal to itself and None only."""
+    """An object that the other process has, used by messages.
 
-    __slots__ = ("_kind", "_number", "_peer")
+    Never does the program decide by it what a value of the tests is: it is equal to no such value, and an operation with one
+    may only give another object of the program. Objects of a class that the tests name as such (`Money(3)`) compare among
+    themselves as their class has it; others are equal where they are the same.
+    """
 
-    def __init__(self, peer: Peer, number: int, kind: str) -> None:
-        for name, value in (("_peer", peer), ("_number", number), ("_kind", kind)):
-            object.__setattr__(self, name, value)
+    __slots__ = ("_kind", "_number", "_own_equality", "_peer")
+
+    def __init__(self, peer: Peer, number: int, kind: str, own_equality: bool) -> None:
+        object.__setattr__(self, "_peer", peer)
+        object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_kind", kind)
+        object.__setattr__(self, "_own_equality", own_equality)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("__doc__", "__module__"):
+            return self._peer.request("get", self, name)
+        return object.__getattribute__(self, name)
 
     def __call__(self, *values: Any, **named: Any) -> Any:
-        return self._peer.request("call", self, values, named)
+        outcome = self._peer.request("call", self, values, named)
+        if isinstance(outcome, Remote) and self._number in self._peer.classes:
+            self._peer.note_instance(outcome._number)
+        return outcome
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__name__":
+        if name.startswith("__") and name not in DESCRIPTIONS:
             raise AttributeError(name)
         return self._peer.request("get", self, name)
 
@@ -166,17 +223,167 @@ class Remote:
     def __getitem__(self, key: Any) -> Any:
         return self._peer.request("item", self, key)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._peer.request("set item", self, key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        self._peer.request("delete item", self, key)
+
+    def __contains__(self, value: Any) -> bool:
+        if not self._is_instance():
+            return any(each is value or each == value for each in self)
+        return self._peer.request("contains", self, value) is True
+
+    def __instancecheck__(self, one: Any) -> bool:
+        return isinstance(one, Remote) and self._peer.request("is instance", self, one) is True
+
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return isinstance(kind, Remote) and self._peer.request("is subclass", self, kind) is True
+
+    def __enter__(self) -> Any:
+        entered = self._peer.request("get", self, "__enter__")()
+        if isinstance(entered, Remote) and self._is_instance():
+            self._peer.note_instance(entered._number)
+        return entered
+
+    def __exit__(self, *error: Any) -> None:
+        # What it returns does not count: it would end an assertion that does not hold without a word.
+        # Nor does what it raises, where the tests raised before.
+        with contextlib.suppress(Exception) if error[0] is not None else contextlib.nullcontext():
+            self._peer.request("get", self, "__exit__")(None, None, None)
+
+    def __str__(self) -> str:
+        return self._text("text")
+
+    def __repr__(self) -> str:
+        if self._is_instance():
+            return self._text("representation")
+        return f"<an object of the type '{self._kind}' in the other process>"
+
+    def _text(self, operation: str) -> str:
+        written = self._peer.request(operation, self)
+        if type(written) is not str:
+            raise TypeError(f"an object of the type '{self._kind}' has no text")
+        return written
+
+    def _is_instance(self) -> bool:
+        """Whether it is of a class that the tests name as such."""
+        return self._number in self._peer.instances
+
+    def _compared(self, name: str, other: object) -> Any:
+        if not isinstance(other, Remote):
+            raise TypeError(
+                f"an object of the type '{self._kind}' stays in the program's process and cannot be compared"
+            )
+        if not self._is_instance() and not other._is_instance():
+            raise TypeError(
+                f"objects of the types '{self._kind}' and '{other._kind}' cannot be compared: the tests name no class of theirs"
+            )
+        return self._peer.request("operate", self, name, other) is True
+
+    def _operated(self, name: str, *others: Any) -> Any:
+        operands = (self, *others)
+        remote = [one for one in operands if isinstance(one, Remote)]
+        instances = [one for one in remote if one._is_instance()]
+        mixed = [one for one in remote if self._peer.is_mixed(one._number)]
+        if not instances and not mixed:
+            raise TypeError(
+                f"an object of the type '{self._kind}' stays in the program's process: the tests name no class of it"
+            )
+        outcome = self._peer.request("operate", self, name, *others)
+        if not isinstance(outcome, Remote):
+            if mixed or len(remote) < len(operands):
+                raise TypeError(
+                    f"an object of the type '{self._kind}' makes a plain value out of one of the tests"
+                )
+            return outcome
+        if len(instances) == len(operands):
+            self._peer.note_instance(outcome._number)
+        else:
+            # `abs(f(x) - 0.5) < 0.1` may be about a number: no plain value comes of what came of one of the tests.
+            self._peer.note_mixed(outcome._number)
+        return outcome
+
     def __eq__(self, other: object) -> bool:
         if other is None or other is self:
             return other is self
-        raise TypeError(
-            f"an object of the type '{self._kind}' stays in the program's process and cannot be compared"
-        )
+        if isinstance(other, Remote) and not (self._own_equality or other._own_equality):
+            return False
+        return bool(self._compared("__eq__", other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     __hash__ = object.__hash__
 
-    def __repr__(self) -> str:
-        return f"<an object of the type '{self._kind}' in the other process>"
+
+def _add_operators() -> None:
+    """Give `Remote` the operators of Python's that the program's classes may have."""
+
+    def comparison(name: str) -> Callable[..., Any]:
+        return lambda self, other: self._compared(name, other)
+
+    def arithmetic(name: str) -> Callable[..., Any]:
+        return lambda self, *others: self._operated(name, *others)
+
+    for name in ("__lt__", "__le__", "__gt__", "__ge__"):
+        setattr(Remote, name, comparison(name))
+    for name in _ARITHMETIC:
+        setattr(Remote, name, arithmetic(name))
+
+
+_BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift",
+)  # fmt: skip
+_ARITHMETIC = {
+    **{f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY},
+    **{f"__r{name}__": functools.partial(lambda step, one, other: step(other, one), getattr(operator, f"__{name}__")) for name in _BINARY},
+    **{f"__{name}__": getattr(operator, f"__{name}__") for name in ("neg", "pos", "invert")},
+    "__abs__": abs,
+}  # fmt: skip
+"""Operators by the names of their methods, as functions of the object first."""
+_add_operators()
+_COMPARISONS = {f"__{name}__": getattr(operator, name) for name in ("eq", "lt", "le", "gt", "ge")}
+
+
+class Fault(type):
+    """The class of the classes that stand, with the tests, for exceptions of the program.
+
+    A name of the program's that means an exception is never Python's own class: with `Missing = AssertionError` tests that
+    write `except Missing` would catch their own assertions.
+    """
+
+    _peer: Peer | None
+    _number: int
+
+    def __call__(cls, *values: Any, **named: Any) -> Any:
+        if cls._peer is None:
+            return super().__call__(*values, **named)
+        return cls._peer.request("call", cls, values, named)
+
+
+def _of_the_fault(self: Any, name: str) -> Any:
+    """An attribute of an exception that the program has."""
+    origin = vars(self).get("_origin")
+    if origin is None or name.startswith("_"):
+        raise AttributeError(name)
+    return origin[0].request("get", self, name)
+
+
+def _said_by_the_fault(self: Any) -> str:
+    origin = vars(self).get("_origin")
+    return str(origin[2]) if origin else BaseException.__str__(self)
+
+
+@functools.cache
+def _fault_of_python(kind: Any) -> Fault:
+    """A class that is one of Python's exceptions and those that the program means by it, and catches no others."""
+    bases = [_fault_of_python(base) for base in kind.__bases__ if issubclass(base, BaseException)]
+    return Fault(
+        kind.__name__,
+        (kind, *bases),
+        {"__slots__": (), "__module__": "program", "_peer": None, "_number": -1},
+    )
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -188,8 +395,33 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "truth": bool,
     "length": len,
     "item": operator.getitem,
+    "set item": operator.setitem,
+    "delete item": operator.delitem,
+    "contains": operator.contains,
+    "is instance": lambda kind, one: isinstance(one, kind),
+    "is subclass": lambda kind, one: issubclass(one, kind),
+    "text": str,
+    "representation": repr,
+    "operate": lambda one, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](one, *others),
 }
-GIVEN = ("call", "iter", "next")  # What a program may do with what tests handed to it.
+DESCRIPTIONS = frozenset(("__name__", "__qualname__", "__doc__", "__module__"))
+"""Texts of a function that the other side may read; `functools.wraps` copies them."""
+
+
+def _description(one: Any, name: str) -> str | None:
+    text = getattr(one, name, None) if name in DESCRIPTIONS else None
+    if type(text) is not str and name not in ("__doc__", "__module__"):
+        raise AttributeError(name)
+    return text if type(text) is str else None
+
+
+GIVEN: dict[str, Callable[..., Any]] = {
+    "call": OPERATIONS["call"],
+    "iter": iter,
+    "next": next,
+    "get": _description,
+}
+"""What a program may do with what tests handed to it."""
 
 
 class Table:
@@ -216,11 +448,24 @@ class Table:
 
     def node(self, one: Any) -> Items:
         """What `one` is made of, by its plain type, whatever its class would rather have it look like."""
-        if isinstance(one, Remote):
-            return ["yours", one._number]
         kind: Any = type(one)
+        if kind is Remote:
+            return ["yours", one._number]
+        if issubclass(kind, type) and issubclass(one, BaseException):
+            return self._node_of_fault_class(one)
+        if issubclass(kind, BaseException):
+            return self._node_of_fault(one)
         if kind is type and vars(builtins).get(name := str(one.__name__)) is one:
             return ["type", name]
+        shared = self.peer.shared_name(kind)
+        if shared is not None and isinstance(one, enum.Enum):
+            return ["member", shared, one.name]
+        if shared is not None and hasattr(one, "__dict__"):
+            return ["shared", shared, *(self.part(each) for pair in vars(one).items() for each in pair)]
+        if issubclass(kind, array.array):
+            return [f"array {one.typecode}", *map(self.part, one)]
+        if issubclass(kind, tuple) and _has_fields(kind):
+            return ["namedtuple", *map(self.part, _MAKE["namedtuple"][2](one))]
         base: Any
         for base in kind.__mro__:
             tag = _TAGS.get(base)
@@ -230,12 +475,44 @@ class Table:
                 return [tag, *(self.part(each) for pair in dict.items(one) for each in pair)]
             if tag is not None:
                 return [tag, *map(self.part, base.__iter__(one))]
-        return ["mine", self.peer.export(one), kind.__name__]
+        return ["mine", self.peer.export(one), kind.__name__, kind.__eq__ is not object.__eq__]
+
+    def _node_of_fault_class(self, kind: Any) -> Items:
+        """A class of exceptions: of the program's own with its bases, of Python's by its name."""
+        if isinstance(kind, Fault):
+            return ["yours", kind._number] if kind._peer else ["type", kind.__name__]
+        name = str(kind.__name__)
+        of_python: dict[str, Any] = vars(builtins)
+        if of_python.get(name) is kind:
+            return ["type", name]
+        number = self.peer.export(kind)
+        if self.peer.serves_tests:
+            return ["mine", number, "type", False]
+        bases: list[Any] = [base for base in kind.__bases__ if issubclass(base, BaseException)]
+        parts: Items = []
+        for base in bases:
+            base_name = str(base.__name__)
+            parts.append(base_name if base is of_python.get(base_name) else self.part(base))
+        return ["fault class", number, name, *parts]
+
+    def _node_of_fault(self, error: BaseException) -> Items:
+        """An exception. One of a class of the program's own stays there, with its text and arguments here."""
+        kind: Any = type(error)
+        if isinstance(kind, Fault) and (origin := vars(error).get("_origin")):
+            return ["yours", origin[1]]
+        python = kind.__bases__[0] if isinstance(kind, Fault) else kind
+        name = str(python.__name__)
+        if vars(builtins).get(name) is python:
+            return ["fault", name, -1, _said(error), *map(self.part, error.args)]
+        number = self.peer.export(error)
+        return ["fault", self.part(kind), number, _said(error), *map(self.part, error.args)]
 
     def changed(self, before: Items) -> None:
         """Write the containers that have changed since they came as `before`."""
         for place, old in enumerate(before):
-            if old[0] in _FILL and repr(new := self.node(self.objects[place])) != repr(old):
+            if (old[0] in _FILL or old[0] == "shared") and repr(
+                new := self.node(self.objects[place])
+            ) != repr(old):
                 self.nodes[place] = new
 
     def finish(self) -> Items:
@@ -252,18 +529,45 @@ class Peer:
     def __init__(self, source: int, sink: int, operations: dict[str, Callable[..., Any]]) -> None:
         self._source, self._sink = source, sink
         self._operations = operations
-        self._serves_tests = "get" not in operations
+        self.serves_tests = "set" not in operations
+        self.classes: set[int] = set()
+        """The program's classes that tests name as such, and with `instances` what these made, by number."""
+        self.instances: set[int] = set()
+        self._mixed: set[int] = set()
+        self.shared: dict[str, Any] = {}
+        """Classes that both sides have, of what came before: their objects cross by their attributes."""
+        self.of_the_program: set[type] = set()
+        """Python's own types that the program handed over."""
+        self.untransportable: Untransportable | None = None
+        self._faults: dict[int, Fault] = {}
+        self._named_faults: set[type] = set()
         self._exported: Items = []
         self._numbers: dict[int, int] = {}
-        self._remotes: dict[int, Remote] = {}
+        self._remotes: dict[int, Any] = {}
         self.end: str | None = None
         """Why the other side answers no more; "" where it is simply gone."""
 
+    def note_instance(self, number: int) -> None:
+        """An object is of a class that tests name as such."""
+        if number not in self._mixed:
+            self.instances.add(number)
+
+    def note_mixed(self, number: int) -> None:
+        """An object came of an operation with a value of the tests, which it stays for good: the program may return it again."""
+        self._mixed.add(number)
+        self.instances.discard(number)
+
+    def is_mixed(self, number: int) -> bool:
+        """Whether an object came of an operation with a value of the tests."""
+        return number in self._mixed
+
     def export(self, one: Any) -> int:
         """The number by which the other side names an object that stays here."""
-        if self._serves_tests and not callable(one) and not hasattr(type(one), "__next__"):
+        if self.serves_tests and not callable(one) and not hasattr(type(one), "__next__"):
+            of_the_program = not self.of_the_program.isdisjoint(type(one).__mro__)
             raise Untransportable(
-                f"the tests hand over an object of the type '{type(one).__name__}', which cannot be sent to the program"
+                f"the tests hand over an object of the type '{type(one).__name__}', which cannot be sent to the program",
+                of_the_program,
             )
         number = self._numbers.setdefault(id(one), len(self._exported))
         if number == len(self._exported):
@@ -276,14 +580,19 @@ class Peer:
             raise Ended(self.end)
         table = Table(self, [])
         part = table.part(values)
-        self._send({"do": operation, "with": part, "nodes": table.finish()})
+        try:
+            nodes = table.finish()
+        except Untransportable as problem:
+            self.untransportable = problem
+            raise
+        self._send({"do": operation, "with": part, "nodes": nodes})
         while "do" in (message := self.message()):
             self.serve(message)
         try:
             objects = self._decoded(message["nodes"], table.objects)
             if "raised" not in message:
                 return self._value(message["value"], objects, message["nodes"])
-            error = self._error(list(message["raised"]), str(message["said"]))
+            error = self._raised(message, objects)
             if isinstance(error, StopIteration | StopAsyncIteration) and operation != "next":
                 # It would end a loop of the tests without a word.
                 error = RuntimeError(f"it raised {type(error).__name__}")
@@ -298,7 +607,7 @@ class Peer:
             before = message["nodes"]
             objects = self._decoded(before, [])
             values = self._value(message["with"], objects, before)
-            if self._serves_tests and id(values[0]) not in self._numbers:
+            if self.serves_tests and id(values[0]) not in self._numbers:
                 # With `type` alone a program could make a class here whose objects equal everything.
                 raise TypeError("an object that was never handed over")
         except Exception as broken:
@@ -312,27 +621,75 @@ class Peer:
         except Ended:
             raise
         except BaseException as error:
-            table = Table(self, objects)
             reply = {"raised": _names(error), "said": _said(error)}
-        try:
-            table.changed(before)
-            self._send({**reply, "nodes": table.finish()})
-        except Exception:
-            self._send({**reply, "nodes": []})
+            failed = error
+        for further in self._with_the_error(failed):
+            table = Table(self, objects)
+            try:
+                part = {"error": table.part(failed)} if further else {}
+                table.changed(before)
+                self._send({**reply, **part, "nodes": table.finish()})
+                return
+            except (Exception, Untransportable):
+                continue
+        self._send({**reply, "nodes": []})
+
+    def _with_the_error(self, error: BaseException) -> tuple[bool, ...]:
+        """Whether an exception that was raised crosses as an object, and then how else."""
+        if self.serves_tests:
+            return (True, False) if isinstance(type(error), Fault) else (False,)
+        error.__traceback__ = None
+        return (True, False) if isinstance(error, Exception) else (False,)
+
+    def shared_name(self, kind: Any) -> str | None:
+        """The name of a class that both sides have, if `kind` is one."""
+        name = kind.__name__
+        return name if type(name) is str and self.shared.get(name) is kind else None
 
     def _decoded(self, nodes: Items, known: Items) -> Items:
         """The objects of a message; those of `known`, which come first, are changed in place."""
-        objects = [
-            *known,
-            *(_FILL[node[0]][0]() if node[0] in _FILL else _UNSET for node in nodes[len(known) :]),
-        ]
+        objects = [*known, *(self._empty(node) for node in nodes[len(known) :])]
         for place, node in enumerate(nodes):
-            if node and node[0] in _FILL:
+            if node and node[0] == "shared":
+                self._fill_shared(
+                    objects[place], node[1], [self._value(part, objects, nodes) for part in node[2:]]
+                )
+            elif node and node[0] in _FILL:
                 kind, fill = _FILL[node[0]]
                 if not isinstance(objects[place], kind):
                     raise TypeError("a container became another kind")
                 fill(objects[place], [self._value(part, objects, nodes) for part in node[1:]])
         return objects
+
+    def _empty(self, node: Items) -> Any:
+        """A container or an object of a shared class, to be filled; else nothing yet."""
+        tag = node[0]
+        if tag == "shared":
+            return object.__new__(self.shared[node[1]])
+        if tag not in _FILL:
+            return _UNSET
+        kind = _FILL[tag][0]
+        return array.array(tag[-1]) if kind is array.array else kind()
+
+    def _fill_shared(self, one: Any, name: str, items: Items) -> None:
+        """Give an object its attributes; none takes the place of what its class has."""
+        attributes = dict(zip(items[::2], items[1::2], strict=True))
+        kind = self.shared[name]
+        if type(one) is not kind:
+            raise TypeError("an object became another kind")
+        for attribute in attributes:
+            if (
+                type(attribute) is not str
+                or attribute.startswith("__")
+                or callable(getattr(kind, attribute, None))
+            ):
+                raise TypeError("an attribute in a method's place")
+        if not hasattr(one, "__dict__"):
+            for attribute, value in attributes.items():
+                setattr(one, attribute, value)
+            return
+        vars(one).clear()
+        vars(one).update(attributes)
 
     def _value(self, part: Any, objects: Items, nodes: Items) -> Any:
         if type(part) is not list:
@@ -348,12 +705,76 @@ class Peer:
         if tag == "yours":
             return self._exported[parts[0]]
         if tag == "mine":
-            return self._remotes.setdefault(parts[0], Remote(self, int(parts[0]), str(parts[1])[:100]))
+            number, kind_name, own_equality = int(parts[0]), str(parts[1])[:100], bool(parts[2])
+            return self._remotes.setdefault(number, Remote(self, number, kind_name, own_equality))
         if tag == "type":
             if not isinstance(kind := getattr(builtins, parts[0]), type):
                 raise TypeError("no type")
+            if not self.serves_tests:
+                return kind
+            if issubclass(kind, BaseException):
+                python: Any = kind
+                self._named_faults.add(python)
+                return _fault_of_python(python)
+            self.of_the_program.add(kind)
             return kind
+        if tag == "member":
+            return self.shared[parts[0]][parts[1]]
+        if tag == "fault class":
+            return self._fault_class(
+                int(parts[0]), str(parts[1]), [self._value(part, objects, nodes) for part in parts[2:]]
+            )
+        if tag == "fault":
+            arguments = [self._value(part, objects, nodes) for part in parts[3:]]
+            kind = parts[0] if type(parts[0]) is str else self._value(parts[0], objects, nodes)
+            return self._fault(kind, int(parts[1]), str(parts[2]), arguments)
         return _MAKE[tag][1](*(self._value(part, objects, nodes) for part in parts))
+
+    def _fault_class(self, number: int, name: str, bases: Items) -> Fault:
+        """The class that stands for an exception of the program's own."""
+        if number not in self._faults:
+            bases = [
+                _fault_of_python(getattr(builtins, base)) if type(base) is str else base for base in bases
+            ]
+            if not all(isinstance(base, Fault) for base in bases):
+                raise TypeError("no class of exceptions")
+            methods = {"__str__": _said_by_the_fault, "__getattr__": _of_the_fault}
+            self._faults[number] = Fault(
+                name, tuple(bases), {**methods, "_peer": self, "_number": number, "__module__": "program"}
+            )
+        return self._faults[number]
+
+    def _fault(self, kind: Any, number: int, said: str, arguments: Items) -> BaseException:
+        """An exception as one of Python's own, or of a class that stands for the program's."""
+        if isinstance(kind, str):
+            python = getattr(builtins, kind)
+            if not issubclass(python, BaseException):
+                raise TypeError("no exception")
+            is_named = not self._named_faults.isdisjoint(python.__mro__)
+            kind = _fault_of_python(python) if is_named and self.serves_tests else python
+        elif not isinstance(kind, Fault) or number < 0:
+            raise TypeError("no class of exceptions")
+        if number in self._remotes:
+            known: BaseException = self._remotes[number]
+            return known
+        error: BaseException
+        try:
+            error = type.__call__(kind, *arguments)
+        except (TypeError, ValueError):
+            error = type.__call__(kind, said)
+        if number >= 0:
+            vars(error)["_origin"] = (self, number, said)
+            self._remotes[number] = error
+        return error
+
+    def _raised(self, message: dict[str, Any], objects: Items) -> BaseException:
+        """The exception in place of a reply; what is none of a function's is the program's end."""
+        if "error" not in message:
+            return self._error(list(message["raised"]), str(message["said"]))
+        error = self._value(message["error"], objects, message["nodes"])
+        if isinstance(error, Exception):
+            return error
+        return self._ended(f"it raised {type(error).__name__}: {message['said']}")
 
     def _error(self, names: list[str], said: str) -> BaseException:
         """The first exception of Python's own that it was; an exit is the program's end, not an exception of its function."""
@@ -439,8 +860,9 @@ def _module(name: str = "__main__") -> dict[str, Any]:
 def _serve_program(source: int, sink: int, job: dict[str, Any]) -> None:
     names = _module("program")  # it is imported: what is under `if __name__ == "__main__"` is not run
 
-    def load() -> list[str]:
+    def load(shared: list[str]) -> list[str]:
         exec(compile(job["source"], "program", "exec"), names)
+        peer.shared.update((name, names[name]) for name in shared if isinstance(names.get(name), type))
         return [name for name in names if isinstance(name, str)]
 
     peer = Peer(source, sink, {**OPERATIONS, "load": load, "global": names.__getitem__})
@@ -454,7 +876,7 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     try:
         code = compile(job["tests"], "tests", "exec")
         wanted = names_of_the_program(job["tests"], job["entry_point"])
-        if problem := missing_import(job["tests"]):
+        if problem := missing_import(job["tests"]) or missing_resource(job["tests"]):
             raise Untestable(problem)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         label, why = "untestable", f"its tests are not Python: {error}"
@@ -464,7 +886,10 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
         try:
             names = _namespace(peer, wanted, job["before"], job["entry_point"])
             exec(code, names)
+            _run_test_cases(job["tests"], names)
         except Untransportable as error:
+            label, why = "failed", str(error)
+        except Untestable as error:
             label, why = "untestable", str(error)
         except SystemExit as error:
             if error.code:
@@ -473,6 +898,8 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
             pass
         except BaseException as error:
             label, why = "failed", f"{type(error).__name__}: {_said(error)}"
+    if label == "failed" and peer.untransportable is not None and not peer.untransportable.of_the_program:
+        label, why = "untestable", str(peer.untransportable)
     if peer.end is not None:
         label, why = ("failed", peer.end) if peer.end else ("ended early", "it ended before its last test")
     write_frame(sink, b"v", json.dumps({"label": label, "why": why[:300]}).encode())
@@ -480,7 +907,6 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
 
 def _namespace(peer: Peer, wanted: WantedNames, before: str, entry_point: str) -> dict[str, Any]:
     """What tests see: where the entry point is known, their own `before`; of the program, what they name and have not themselves."""
-    available = set(peer.request("load"))
     names = _module()
     of_program, of_python, unwritten = wanted.of_program, wanted.of_python, {entry_point}
     for text in (before, before + "\n    pass\n") if entry_point else ():
@@ -490,17 +916,34 @@ def _namespace(peer: Peer, wanted: WantedNames, before: str, entry_point: str) -
         except Exception:
             continue
         further = names_of_the_program(text, entry_point)
-        unwritten |= {_unwritten(node) for node in tree.body}
+        is_for_a_function = any(
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == entry_point
+            for node in tree.body
+        )
+        unwritten |= {_unwritten(node, is_for_a_function) for node in tree.body}
+        written = {node.name for node in tree.body if isinstance(node, ast.ClassDef)} - unwritten
+        peer.shared.update((name, names[name]) for name in written if _can_be_shared(names[name]))
         of_program, of_python = of_program | further.of_program, of_python | further.of_python
         break
+    available = set(peer.request("load", sorted(peer.shared)))
     for name in (of_program | unwritten) & available:
         if name in unwritten or name not in names:
             names[name] = peer.request("global", name)
+            if isinstance(names[name], Remote) and name[:1].isupper() and "_" not in name:
+                peer.classes.add(names[name]._number)
     for name in (of_python & available) - unwritten - set(names):
         claimed = peer.request("global", name)
         is_module = isinstance(claimed, Remote) and claimed._kind == "module"
         names[name] = _object_of_python(name, is_module)
     return names
+
+
+def _can_be_shared(kind: Any) -> bool:
+    """Whether objects of a class are their attributes and no more, or members of an enumeration."""
+    if isinstance(kind, enum.EnumMeta):
+        return True
+    maker: Any = kind.__new__
+    return type(kind) is type and kind.__dictoffset__ != 0 and maker is object.__new__
 
 
 class Untestable(Exception):
@@ -616,20 +1059,125 @@ def missing_import(source: str) -> str:
     return ""
 
 
-def _unwritten(node: ast.AST) -> str:
-    """The name of a class, which the program makes objects of, or of a function that the program is to write; else none."""
+_WORDS_OF_RESOURCES = ("asyncio", "Asyncio", "std", "input", "print", "tempfile", "open")
+"""Without any of these words, tests need none of what `missing_resource` looks for."""
+
+
+def missing_resource(source: str) -> str:
+    """Why tests cannot be run here, where they need what neither process has; decided by their text alone. Else ""."""
+    if not any(word in source for word in _WORDS_OF_RESOURCES):
+        return ""
+    nodes = list(ast.walk(ast.parse(source)))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    called = {ast.unparse(call.func) for call in calls}
+    imported = {
+        f"{node.module}.{alias.name}": alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    used = called | {name for name, local in imported.items() if local in called}
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    replaced = {
+        ast.unparse(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets
+    } | {
+        str(call.args[0].value)
+        for call in calls
+        if _replaces(call) and isinstance(call.args[0], ast.Constant)
+    }
+    if used & {"asyncio.run", "asyncio.new_event_loop", "asyncio.get_event_loop", "asyncio.Runner"} or any(
+        "IsolatedAsyncioTestCase" in ast.unparse(base)
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+    ):
+        return "they run an event loop of asyncio, which the sandbox has not"
+    if replaced & {"builtins.input", "sys.stdin"}:
+        return "they replace what the program reads (input, sys.stdin), which is in another process"
+    is_captured = bool(replaced & {"sys.stdout", "sys.stderr"}) or any(
+        name.rpartition(".")[2] in ("redirect_stdout", "redirect_stderr") for name in called
+    )
+    if is_captured and "getvalue" in attributes:
+        return "they capture what the program prints, which is in another process"
+    if "builtins.print" in replaced and any(
+        name.startswith(("assert_", "call", "mock_calls")) for name in attributes
+    ):
+        return "they replace what the program prints with, which is in another process"
+    if any(name.startswith("tempfile.") for name in used) or any(map(_writes_a_file, calls)):
+        return "they write files, which the sandbox has not"
+    return ""
+
+
+def _replaces(call: ast.Call) -> bool:
+    """Whether a call is one of `unittest.mock.patch`."""
+    return bool(call.args) and ast.unparse(call.func).rpartition(".")[2] == "patch"
+
+
+def _writes_a_file(call: ast.Call) -> bool:
+    modes = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    return ast.unparse(call.func) in ("open", "io.open") and any(
+        isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)) for mode in modes
+    )
+
+
+def _run_test_cases(source: str, names: dict[str, Any]) -> None:
+    """Run the cases of `unittest` that tests define and do not run themselves. Raises AssertionError, or Untestable without any."""
+    if "unittest" not in sys.modules:
+        return
+    import unittest
+
+    cases = [
+        kind
+        for kind in names.values()
+        if type(kind) is type and issubclass(kind, unittest.TestCase) and kind.__module__ == names["__name__"]
+    ]
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    steps = {ast.unparse(function).rpartition(".")[2] for function in calls}
+    if not cases or steps & {
+        "main",
+        "TextTestRunner",
+        "TestProgram",
+        "run",
+        "debug",
+        "runTest",
+        *(kind.__name__ for kind in cases),
+    }:
+        return
+    suite = unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromTestCase, cases))
+    if not suite.countTestCases():
+        raise Untestable("they define cases of unittest and no test in them")
+    result = suite.run(unittest.TestResult())
+    for case, written in (*result.failures, *result.errors):
+        raise AssertionError(f"{case}: {written.strip().splitlines()[-1]}")
+    if not result.wasSuccessful():
+        raise AssertionError("a test that is expected to fail does not")
+
+
+def _unwritten(node: ast.AST, is_for_a_function: bool) -> str:
+    """The name of a function or class that the program is to write; else none.
+
+    A class is, which has nothing in it or, where no function is asked for, a method that is to be written.
+    """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        steps = [step.value if isinstance(step, ast.Expr) else step for step in node.body]
-        return (
-            node.name if all(isinstance(step, ast.Pass | ast.Raise | ast.Constant) for step in steps) else ""
-        )
-    return node.name if isinstance(node, ast.ClassDef) else ""
+        return node.name if _is_empty(node.body) else ""
+    if not isinstance(node, ast.ClassDef):
+        return ""
+    has_gaps = not is_for_a_function and any(_unwritten(step, False) for step in node.body)
+    return node.name if has_gaps or _is_empty(node.body) else ""
+
+
+def _is_empty(body: list[ast.stmt]) -> bool:
+    steps = [step.value if isinstance(step, ast.Expr) else step for step in body]
+    return all(isinstance(step, ast.Pass | ast.Raise | ast.Constant) for step in steps)
 
 
 def _run_script(job: dict[str, Any]) -> int:
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.unraisablehook = lambda _: (
+        None
+    )  # what Python says of errors while it cleans up is no reason for a failure
     sys.__stdout__, out, code = sys.stdout, sys.stdout, 0  # type: ignore[misc]
     try:
         exec(compile(job["source"], "program", "exec"), _module())

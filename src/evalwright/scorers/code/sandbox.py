@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import time
 from typing import Literal, NamedTuple
@@ -64,12 +65,20 @@ def run(
             process.end()
     if verdict is None:
         return Outcome("timed out", f"after {seconds:g} seconds")
-    label, why = verdict.get("label"), str(verdict.get("why", ""))[:300]
+    label, why = verdict.get("label"), _without_folders(str(verdict.get("why", "")))[:300]
     if label == "untestable":
         raise ScoringError(f"This sample's tests cannot be run: {why}.")
     if label == "passed" or label == "failed":
         return Outcome(label, why)
     return Outcome("ended early", why or "it ended, or was ended at a limit, before its last test")
+
+
+_FOLDERS_OF_A_MODULE = re.compile(r"(?:/[^\s/\"':]+)+/(?=[^\s/\"':]+\.py\b)")
+
+
+def _without_folders(text: str) -> str:
+    """An explanation that names modules and not the folders in which this machine has them."""
+    return _FOLDERS_OF_A_MODULE.sub("", text)
 
 
 def run_script(source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024) -> Output:
@@ -82,7 +91,7 @@ def run_script(source: str, text: str, *, seconds: float = 10.0, megabytes: int 
         status = process.wait(deadline) if how == "ended" else None
     finally:
         process.end()
-    said = errors.decode("utf-8", "replace").strip()[-300:]
+    said = _without_folders(errors.decode("utf-8", "replace").strip())[-300:]
     if how == "long":
         outcome = Outcome("failed", "it wrote more than 16 MiB")
     elif status is None:
