@@ -330,7 +330,11 @@ class _Handler(BaseHTTPRequestHandler):
         status, text = found or (404, None)
         chat = self.path.endswith("/chat/completions")
         inner = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
-        body = {"id": "x", "model": payload.get("model", "m"), "choices": [{"index": 0, "finish_reason": "stop", **inner}]}
+        body = {
+            "id": "x",
+            "model": payload.get("model", "m"),
+            "choices": [{"index": 0, "finish_reason": "stop", **inner}],
+        }
         data = json.dumps(body if status == 200 else {"error": {"message": "recorded failure"}}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -408,7 +408,8 @@ def test_corrected_the_number_of_recorded_scores_is_that_of_the_results(
     found_in = "sea-helm:letters/id"
     found = run.task(found_in).metrics[0]
     assert found.label == metric
-    assert (found.kind, found.estimate.value) == ("accuracy", pytest.approx(number / 100))
+    assert found.kind == "accuracy"
+    assert found.estimate.value == pytest.approx(number / 100)
     assert (found.estimate.low == found.estimate.low) == has_interval
     kept = [next(iter(one.scores.values())).value for one in run.samples() if one.task == found_in]
     assert kept == pytest.approx([score / (100 if max(scores) > 1 else 1) for score in scores])
