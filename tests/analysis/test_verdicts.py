@@ -13,7 +13,7 @@ from evalwright.analysis.comparison import Comparison, compare_runs
 from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.analysis.several import compare_several
 from evalwright.core.deprecation import OldName, _warned
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, Failure
 from evalwright.core.samples import Score
 from evalwright.reports.conclusions import verdict, worded_comparison, worded_several
 from evalwright.reports.documents.run import run_document
@@ -252,13 +252,15 @@ def test_no_difference_worth_more_items_leads_to_equivalence(tmp_path: Path) -> 
 
 
 def test_what_an_older_version_left_out_is_said_above_the_verdict(tmp_path: Path) -> None:
-    a, b = pair(tmp_path, [1.0, 0.0] * 30, [1.0, 1.0] * 30)
+    left_out = Failure("undecided", "scorer", "No rule decided.")
+    a, b = pair(tmp_path, [1.0, 0.0] * 28 + [None] * 4, [1.0, 1.0] * 30, failure=left_out)
     with edited(a.folder) as record:
         record["schema"] = 1
-        record["tasks"][0]["n_failed"] = record["tasks"][0].pop("n_missing")
-        record["tasks"][0]["n_undecided"] = 4
-        for metric in record["tasks"][0]["metrics"]:
-            metric["n_failed"] = metric.pop("n_missing")
+        task = record["tasks"][0]
+        del task["failures"]
+        for counted in (task, *task["metrics"]):
+            counted["n_failed"] = counted.pop("n_missing") - 4
+            counted["n_undecided"] = 4
     found = compared(open_run(a.folder), b)
     assert "left 4 answers without a score" in found.caveats[0]
     assert "`evalwright score a`" in found.caveats[0]

@@ -339,7 +339,6 @@ def test_a_strategy_that_raises_fails_its_sample_alone() -> None:
 
 BAD: Mapping[str, Callable[[Sample], Any]] = {
     "raises": lambda sample: 1 / 0,
-    "gives-a-number": lambda sample: 1.0,
     "gives-nothing": lambda sample: None,
     "gives-nan": lambda sample: Score(float("nan")),
     "gives-an-infinite-part": lambda sample: Score(1.0, parts={"length": float("inf")}),

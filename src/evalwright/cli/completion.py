@@ -17,6 +17,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
 from evalwright.cli import COMMANDS, COMPLETE, LazyGroup, cli
+from evalwright.cli.options import LocalPath
 from evalwright.core.errors import EvalwrightError
 
 
@@ -152,7 +153,7 @@ def _name_parameters(command: click.Command) -> None:
             else _BY_NAME.get(param.name or "")
         )
         names = own or _BY_METAVAR.get(param.metavar or "")
-        if names and isinstance(param.type, click.types.StringParamType):
+        if names and isinstance(param.type, (click.types.StringParamType, LocalPath)):
             param.type = _Named(names)
     for other in command.commands.values() if isinstance(command, click.Group) else ():
         _name_parameters(other)

@@ -299,5 +299,5 @@ def test_runs_must_have_the_task(tmp_path: Path) -> None:
         plan("questions.yaml", ECHO, runs=[run])
     other = make_run(tmp_path, scores=[1.0, 0.0], name="broken")
     other.samples_file.write_text("{}\n")
-    with pytest.raises(RunError, match="line 1"):
+    with pytest.raises(RunError, match="changed after the run"):
         plan("questions.yaml", ECHO, runs=[other])
