@@ -270,3 +270,24 @@ def test_a_task_that_loads_the_metric_for_code_is_refused(load: Load, write: Wri
     (task,) = load("code", trust=(Path("tasks").resolve(),))
     with pytest.raises(ConfigurationError, match="runs code that the model wrote"):
         len(task.samples)
+
+
+def test_a_truth_value_as_the_right_option_is_recorded_as_its_place(load: Load, write: Write) -> None:
+    rows = [{"q": f"few {i}?", "options": ["no", "yes"], "a": i % 2 == 0} for i in range(4)]
+    write("few.jsonl", rows)
+    (run,) = evaluate(load("few"), ScriptedModel(likes, version="1"), name="truth")
+    assert [record.sample.gold for record in run.samples()] == [(1,), (0,), (1,), (0,)]
+    assert run.task("lm-eval:few").metrics[0].estimate.value == 0.5
+
+
+def test_a_group_with_a_task_that_failed_as_a_whole_has_no_number(load: Load, write: Write) -> None:
+    def likes_many(request: Request) -> Response:
+        if "few" in str(getattr(request, "context", "")):
+            raise ValueError("no answer to these")
+        return likes(request)
+
+    group_file(write)
+    (run,) = evaluate(load("both", scoring="published"), ScriptedModel(likes_many, version="1"), name="half")
+    results = all_results(run)
+    assert not any("," in key for key in results["few"]) and results["many"]["acc,none"] == 0.75
+    assert results["both"]["acc,none"] == results["both"]["acc_stderr,none"] == "N/A"

@@ -337,7 +337,7 @@ def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
     told = isinstance(target, str) and not fields.has_choices
     listed = target if isinstance(target, list) else [target]
     places = [
-        one if isinstance(one, int) else choices.index(str(one)) if str(one) in choices else -1
+        int(one) if isinstance(one, int) else choices.index(str(one)) if str(one) in choices else -1
         for one in listed
     ]
     right = [place if 0 <= place < len(choices) else -1 for place in places]

@@ -99,6 +99,8 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
         return out
     there = [results[name] for name in group.tasks if name in results]
     out["sample_len"] = sum(result.get("sample_len", 0) for result in there)
+    # A task whose every request failed has no metric at all, and an average of the others would pass for one of all.
+    all_have_numbers = all(any("," in key for key in result) for result in there)
     counts: dict[str, int] = {}
     for average in group.averages:
         for pipeline in average.filter_list or pipelines_of_metric(average.metric, there):
@@ -106,7 +108,8 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
             having = [result for result in there if key in result]
             if not having:
                 continue
-            if any(not isinstance(result[key], int | float) for result in having):
+            is_numeric = all(isinstance(result[key], int | float) for result in having)
+            if not (all_have_numbers and is_numeric):
                 out[key] = out[error_key] = "N/A"
                 continue
             sizes = [result.get("sample_len", 0) for result in having]
