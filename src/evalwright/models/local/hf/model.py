@@ -297,7 +297,7 @@ class TransformersModel(LocalModel):
         tokenizer = load_tokenizer(self._tokenizer_source, self.options.trust_remote_code)
         if lacks_begin(tokenizer, self._tokenizer_source, self.options):
             logger.warning(
-                "%s: the tokenizer has no BOS token, so texts begin without one, as in lm-evaluation-harness.",
+                "%s: the tokenizer has no BOS token, so texts begin without one, as in published runs.",
                 self.name,
             )
 
