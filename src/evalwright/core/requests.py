@@ -89,7 +89,8 @@ class Generate:
 
     max_tokens None leaves the limit to the model, temperature None leaves all sampling to it; temperature 0 is greedy. stop:
     strings that end the answer and are not part of it. draw tells repeated samples of one prompt apart; a greedy request has
-    draw 0. min_p: least probability, as a share of the most probable token's. num_beams: of beam search, with
+    draw 0, unless repeats are wanted of a model that may answer differently.
+    min_p: least probability, as a share of the most probable token's. num_beams: of beam search, with
     length_penalty (scores are divided by the length to its power) and early_stopping (False, True or "never"), as transformers has
     them. top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives. reasoning_effort: the provider's
     own word; reasoning_budget: tokens. json_schema: a JSON schema as canonical text that the reply must follow. generation_arguments:

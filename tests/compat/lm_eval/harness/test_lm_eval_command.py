@@ -579,6 +579,69 @@ def test_a_class_is_handed_the_settings_as_written_and_its_text_is_left_alone(ta
     assert "0.5000" in corrected.out
 
 
+COUNTING = """
+from pathlib import Path
+
+from evalwright.compat.lm_eval.api.model import LM
+
+
+class Counting(LM):
+    fingerprint = "counting-1"
+
+    def generate_until(self, requests):
+        calls = Path("calls.txt")
+        before = int(calls.read_text()) if calls.exists() else 0
+        calls.write_text(str(before + len(requests)))
+        return [f"answer {before + number}" for number, _ in enumerate(requests)]
+"""
+
+
+@pytest.mark.parametrize("settings", ["{until: ['.']}", "{until: ['.'], do_sample: false, temperature: 0}"])
+def test_each_repeat_is_a_request_of_a_class_without_sampling_too(tasks: Path, settings: str) -> None:
+    """As there: a class may sample by itself. A second run pays for none of them again."""
+    (tasks / "mine.py").write_text(COUNTING)
+    (tasks / "tasks" / "thrice.yaml").write_text(
+        f"include: gen.yaml\ntask: thrice\nrepeats: 3\ngeneration_kwargs: {settings}\n"
+    )
+    line = ("lm-eval", "--model", "mine.py:Counting", "--include_path", "tasks", "--tasks", "thrice")
+    for folder in ("first", "second"):
+        done = typed(*line, "--limit", "2", "--output_path", folder, "--log_samples")
+        assert done.code == 0, done.err
+        (samples,) = (tasks / folder).rglob("samples_thrice_*.jsonl")
+        answers = [json.loads(row)["resps"] for row in samples.read_text().splitlines()]
+        assert answers == [[["answer 0", "answer 1", "answer 2"]], [["answer 3", "answer 4", "answer 5"]]]
+    assert (tasks / "calls.txt").read_text() == "6"
+
+
+def test_a_tokenizer_without_a_bos_begins_without_one_as_there(
+    tasks: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from support.tiny_models import make_tiny_model
+
+    folder = make_tiny_model(tasks / "qwen", "qwen2")
+    front = ("lm-eval", "--model", "hf", "--include_path", "tasks", "--tasks", "sky", "--limit", "2")
+    numbers = []
+    for more in ("", ",add_bos_token=True"):
+        caplog.clear()
+        done = typed(
+            *front,
+            "--model_args",
+            f"pretrained={folder}{more}",
+            "--output_path",
+            f"out{more}",
+            "--log_samples",
+        )
+        assert done.code == 0, done.err
+        assert caplog.text.count("texts begin without one") == (1 if more else 0)
+        (samples,) = (tasks / f"out{more}").rglob("samples_sky_*.jsonl")
+        numbers.append([json.loads(row)["resps"] for row in samples.read_text().splitlines()])
+    assert numbers[0] == numbers[1]
+    refused = typed(
+        "run", "lm-eval:sky", "--task-root", "tasks", "--model", f"hf/{folder}", "-M", "add_bos=true"
+    )
+    assert (refused.code, "has no BOS token. Leave add_bos out." in refused.err) == (2, True)
+
+
 def test_what_is_zero_or_false_is_said() -> None:
     def dialect(*line: str) -> Mapping[str, Any]:
         given = flags.read_arguments(["--tasks", "sky", "--model", "scripted", *line])

@@ -48,6 +48,8 @@ TASKS = {
     "written": "doc_to_text: '{{q}}'\ndoc_to_target: '{{choices[0]}}'\n"
     "generation_kwargs: {until: ['a', 'b', 'c', 'd', 'e'], do_sample: false, temperature: 0.7, top_p: 0.9, max_gen_toks: 11}\n"
     "metric_list: [{metric: exact_match}]\n",
+    "twice": "doc_to_text: '{{q}}'\ndoc_to_target: '{{choices[0]}}'\nrepeats: 2\ngeneration_kwargs: {until: [\"\\n\"]}\n"
+    "metric_list: [{metric: exact_match}]\n",
     "unlimited": "doc_to_text: '{{q}}'\ndoc_to_target: '{{choices[0]}}'\ngeneration_kwargs: {until: \"\\n\", repetition_penalty: 1.1}\n"
     "metric_list: [{metric: exact_match}]\n",
 }
@@ -227,6 +229,8 @@ CASES = [
     ("openai-chat-completions", {"model": "o3-mini"}, {"tasks": GENERATED, "apply_chat_template": True}),
     ("openai-chat-completions", {"model": "gpt-3.5-turbo", "max_gen_toks": 50}, {"tasks": GENERATED, "apply_chat_template": True}),
     ("openai-completions", {"model": "davinci-002", "tokenizer_backend": "huggingface", "tokenizer": "TINY"}, {"tasks": SCORED}),
+    ("local-completions", {"tokenizer": "TINY"}, {"tasks": ["twice"]}),
+    ("local-chat-completions", {"num_concurrent": 2}, {"tasks": ["twice"], "apply_chat_template": True}),
     ("anthropic-chat", {"model": "claude-3-haiku"}, {"tasks": ["written"], "apply_chat_template": True, "system_instruction": "Be brief."}),
     ("anthropic-chat", {"model": "claude-3-haiku", "num_concurrent": 2}, {"tasks": GENERATED, "apply_chat_template": True}),
 ]  # fmt: skip
@@ -278,6 +282,15 @@ def asked(place: Path, client: str, tasks: list[str], **arguments: Any) -> tuple
             client, model_args=given, include_path=str(place / "tasks"), bootstrap_iters=0, tasks=tasks
         )
         return found, [body for _, body in server.bodies]
+
+
+def test_each_repeat_is_sent_without_sampling_too(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found, bodies = asked(place, "local-chat-completions", ["twice"], model="m")
+    assert len(bodies) == 2 * len(ROWS)
+    assert [len(line["resps"][0]) for line in found["samples"]["twice"]] == [2] * len(ROWS)
 
 
 def test_without_a_tokenizer_texts_are_sent_and_that_is_said(

@@ -93,15 +93,15 @@ class Arguments:
 def generate_as_written(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate:
     """The published settings of generation as they stand, for models that are handed them under these very names.
 
-    Stop strings are among them and nowhere else: in published runs it is the model that ends its text there, or does not.
+    Stop strings are among them and nowhere else: in published runs it is the model that ends its text there, or does not. Every
+    draw is a request of its own, at temperature 0 too: a class may sample by itself, and a server answer differently each time.
     """
     known = {*GENERATION, *FURTHER_GENERATION}
-    temperature = float(settings.get("temperature") or 0.0)
     return Generate(
         prompt,
         max_tokens=_token_limit(settings),
-        temperature=temperature,
-        draw=draw if temperature > 0 else 0,
+        temperature=float(settings.get("temperature") or 0.0),
+        draw=draw,
         generation_arguments=_canonical({name: settings[name] for name in settings if name in known}),
     )
 

@@ -146,8 +146,7 @@ def load(
         # In every pass it would say that it computes in float16, and what torch wants it to call by another name.
         warnings.filterwarnings("ignore", module=r"bitsandbytes(\..*)?")
     encoder = HubEncoder(tokenizer)
-    if options.add_bos and tokenizer.bos_token_id is None:
-        raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
+    lacks_begin(tokenizer, source, options)
     check_vocabulary(source, tokenizer, model)
     length = context_length(text_config(model).to_dict(), tokenizer_source.tokenizer_config)
     reader = _reader(encoder, length, options, parts=source.sees_images)
@@ -172,6 +171,20 @@ def load(
         spread=is_spread(model),
         own_sampling=own_sampling,
     )
+
+
+def lacks_begin(tokenizer: Any, source: Checkpoint, options: HfOptions) -> bool:
+    """Whether texts begin without the BOS that add_bos wants, because the tokenizer has none: with the published token rules alone.
+
+    Raises ConfigurationError with the corrected ones.
+    """
+    if not options.add_bos or tokenizer.bos_token_id is not None:
+        return False
+    if options.token_rules != "published":
+        raise ConfigurationError(
+            f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token. Leave add_bos out."
+        )
+    return True
 
 
 def load_reader(source: Checkpoint, tokenizer_source: Checkpoint, options: HfOptions) -> Reader:

@@ -38,7 +38,7 @@ from evalwright.models.local.hf.options import (
     resolve_quantisation,
     resolve_template,
 )
-from evalwright.models.local.hf.quiet import without_collection
+from evalwright.models.local.hf.quiet import logger, without_collection
 from evalwright.models.local.hf.source import (
     Checkpoint,
     check_embedded,
@@ -274,7 +274,7 @@ class TransformersModel(LocalModel):
         return out
 
     def check(self) -> None:
-        """Raise where the files show that the model cannot be used; nothing is loaded."""
+        """Raise where the files show that the model cannot be used; of it nothing is loaded but the tokenizer, where add_bos needs it."""
         config = self._source.config
         names = config.get("architectures") or []
         if names and not any("LM" in name or "Generation" in name for name in names):
@@ -287,6 +287,19 @@ class TransformersModel(LocalModel):
             )
         check_embedded(self.name, self._source)
         require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+        if self.options.add_bos:
+            self._check_begin()
+
+    def _check_begin(self) -> None:
+        """Raise where the tokenizer lacks the BOS that add_bos wants; with the published token rules say that there is none."""
+        from evalwright.models.local.hf.loading import lacks_begin, load_tokenizer
+
+        tokenizer = load_tokenizer(self._tokenizer_source, self.options.trust_remote_code)
+        if lacks_begin(tokenizer, self._tokenizer_source, self.options):
+            logger.warning(
+                "%s: the tokenizer has no BOS token, so texts begin without one, as in published runs.",
+                self.name,
+            )
 
     def try_out(self) -> dict[str, Any]:
         """Which way log-likelihoods and texts take, tried on a small copy of the architecture (see `small_copy`)."""
