@@ -167,6 +167,7 @@ SEVERAL_METRICS: dict[str, dict[str, list[float | None]]] = {
     "match and share": {"exact_match": [*HITS], "f1": [*WORTHS]},
     "choices": {"acc": [*PICKS], "acc_norm": [*HITS], "exact_match": [*WORTHS]},
     "custom": {"length": [*LENGTHS], "exact_match": [*HITS]},
+    "custom share": {"overlap": [*WORTHS], "exact_match": [*HITS]},
     "less": {"errors": [*LENGTHS], "exact_match": [*HITS], "slips": [*WORTHS]},
     "lacking": {"f1": [*WORTHS], "exact_match": [1.0, None, 0.0, 1.0, None, 1.0]},
     "scoreless": {"f1": [0.5, None, 0.25, 1.0, None, 1.0], "exact_match": [*HITS]},
