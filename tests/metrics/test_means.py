@@ -34,6 +34,15 @@ def test_accuracy_is_the_mean_with_bounds(kind: str) -> None:
     assert found.bounds == pytest.approx((wilson(3, 7)[0], wilson(5, 7)[1]))
 
 
+@pytest.mark.parametrize("kind", ["accuracy", "exact-match", "mean"])
+def test_a_part_stands_for_the_scores_and_an_item_without_it_is_missing(kind: str) -> None:
+    column = Column(np.array([7.0, 3.0, 5.0]), {"right": np.array([1.0, np.nan, 0.0])}, n_missing=1)
+    found = compute(kind, column, {"part": "right"})
+    assert (found.value, found.n, found.n_missing) == (0.5, 2, 2)
+    with pytest.raises(UnknownName, match=r"There are: right\."):
+        compute(kind, column, {"part": "rihgt"})
+
+
 def test_draws_and_clusters_count_as_units() -> None:
     draws = np.array([[1.0, 0.0], [1.0, np.nan], [0.0, 0.0], [1.0, 1.0]])
     clusters = np.array([0, 0, 1, 2])

@@ -19,25 +19,34 @@ if TYPE_CHECKING:
 _UNIT_RANGE = (0.0, 1.0)
 
 
-def mean(column: Column, *, value_range: Sequence[float] | None = None, level: float = 0.95) -> Estimate:
-    """The mean score. value_range: the least and greatest score possible, where that is known; it bounds what failed."""
+def mean(
+    column: Column, *, value_range: Sequence[float] | None = None, part: str = "", level: float = 0.95
+) -> Estimate:
+    """The mean score, or that of a named part of the scores; an item whose score lacks the part is missing.
+
+    value_range: the least and greatest score possible, where that is known; it bounds what failed.
+    """
+    scores = _scores(column, part)
     if value_range is None:
-        return over_items(column, column.scores, None, level)
+        return over_items(column, scores, None, level)
     if len(value_range) != 2 or not value_range[0] < value_range[1]:
         raise ConfigurationError(
             f"The option 'value_range' must be two numbers, the least first, such as [0, 1], not {value_range!r}."
         )
-    return over_items(column, column.scores, (float(value_range[0]), float(value_range[1])), level)
+    return over_items(column, scores, (float(value_range[0]), float(value_range[1])), level)
 
 
-def accuracy(column: Column, *, level: float = 0.95) -> Estimate:
-    """The mean of scores between 0 and 1: the share of right answers where scores are 0 or 1."""
-    return over_items(column, column.scores, _UNIT_RANGE, level)
+def accuracy(column: Column, *, part: str = "", level: float = 0.95) -> Estimate:
+    """The mean of scores between 0 and 1, or of a named part of them: the share of right answers where they are 0 or 1.
+
+    An item whose score lacks the part is missing.
+    """
+    return over_items(column, _scores(column, part), _UNIT_RANGE, level)
 
 
-def exact_match(column: Column, *, level: float = 0.95) -> Estimate:
+def exact_match(column: Column, *, part: str = "", level: float = 0.95) -> Estimate:
     """The share of answers that equal a target; the same number as accuracy, under the name that benchmarks use."""
-    return accuracy(column, level=level)
+    return accuracy(column, part=part, level=level)
 
 
 def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
@@ -53,11 +62,7 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
 
     if not len(column.values):
         return nothing_scored(column, level)
-    values = (column.parts if column.draws is None else column.part_draws).get(part)
-    if values is None:
-        raise UnknownName(
-            "part of the scores", part, column.parts, f"There are: {listed(column.parts) or 'none'}."
-        )
+    values = _part_scores(column, part)
     there = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
     return statistics.mean_interval(
         values[there],
@@ -66,6 +71,21 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
         value_range=_UNIT_RANGE,
         level=level,
     )
+
+
+def _scores(column: Column, part: str) -> NDArray[np.float64]:
+    """The scores, (n,) or (n, draws), or a part of them, nan where a score lacks it. part: "" for the scores themselves."""
+    return _part_scores(column, part) if part and len(column.values) else column.scores
+
+
+def _part_scores(column: Column, part: str) -> NDArray[np.float64]:
+    """A part of the scores, (n,) or (n, draws). Raises UnknownName where no score has it."""
+    scores = (column.parts if column.draws is None else column.part_draws).get(part)
+    if scores is None:
+        raise UnknownName(
+            "part of the scores", part, column.parts, f"There are: {listed(column.parts) or 'none'}."
+        )
+    return scores
 
 
 def over_items(

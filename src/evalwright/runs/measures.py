@@ -245,16 +245,17 @@ def matrices(
         item_scores(run, {task: found[row].scorer for task, found in results.items()}, slices)
         for row, run in enumerate(runs)
     ]
-    for task, found in results.items():
-        for run, metric, one in zip(runs, found, scores, strict=True):
-            if of_scores:
-                check_bounded(run, metric, one[task].values)
     made = {
         task: make_matrix(
             task, found, [one[task] for one in scores], slices, _declared_range(runs, task, found)
         )
         for task, found in results.items()
     }
+    for task, found in results.items():
+        for run, metric, one in zip(runs, found, scores, strict=True):
+            is_of_values = made[task].measure.is_mean or not _options(run, task, metric).get("part")
+            if of_scores and is_of_values:
+                check_bounded(run, metric, one[task].values)
     others = {task: results[task] for task, one in made.items() if not one.measure.is_mean}
     if others:
         made |= _others(runs, others, made, scores, slices)
@@ -266,7 +267,9 @@ _ROUNDING = 1e-9
 
 
 def check_bounded(run: Run, metric: MetricResult | MetricSpec, values: NDArray[np.float64]) -> None:
-    """Raise RunError where a metric of scores from 0 to 1 has others."""
+    """Raise RunError where a metric of scores from 0 to 1 has others. One of a part of the scores says nothing of their values."""
+    if isinstance(metric, MetricSpec) and metric.options.get("part"):
+        return
     if metric.kind in OF_BOUNDED and ((values < -_ROUNDING) | (values > 1 + _ROUNDING)).any():
         raise RunError(
             f"The record of '{run.id}' has scores of '{metric.scorer}' outside of 0 to 1, which '{metric.label}' cannot "
@@ -513,13 +516,15 @@ def _declared_range(
     """The range that the task declares for the metric (`value_range`), the same in all runs; None where there is none."""
     ranges = set[tuple[float, float] | None]()
     for run, metric in zip(runs, results, strict=True):
-        specs = run.record(task).get("metric_specs", ())
-        options: Mapping[str, Any] = next(
-            (spec["options"] for spec in specs if spec["label"] == metric.label), {}
-        )
-        declared = options.get("value_range")
+        declared = _options(run, task, metric).get("value_range")
         ranges.add((float(declared[0]), float(declared[1])) if declared else None)
     return ranges.pop() if len(ranges) == 1 else None
+
+
+def _options(run: Run, task: str, metric: MetricResult) -> Mapping[str, Any]:
+    """The options of a metric in the run's record."""
+    specs = run.record(task).get("metric_specs", ())
+    return next((spec["options"] for spec in specs if spec["label"] == metric.label), {})
 
 
 def _range_as_shown(

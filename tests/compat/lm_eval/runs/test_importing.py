@@ -23,9 +23,11 @@ from compat.lm_eval.runs.lm_eval_files import (
 )
 from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
+from evalwright.cli import main
 from evalwright.compat.lm_eval.runs.export import export_lm_eval
 from evalwright.compat.lm_eval.runs.importing import import_lm_eval
 from evalwright.core.errors import RunError
+from evalwright.runs.confirmed import confirm
 
 SCHEMAS = Path(evalwright.runs.__file__).parent / "schemas"
 
@@ -154,6 +156,95 @@ def test_a_tree_of_models_compares_and_ranks(tmp_path: Path) -> None:
     assert [row.ranks for row in board.rows] == [(1, 1), (2, 2)]
     again = import_lm_eval(tmp_path / "tree", tmp_path / "runs")
     assert [run.id for run in again] == [run.id for run in runs]
+
+
+WORTHS = [0.0, 0.4, 0.75, 1.0, 0.2, 0.6]
+HITS = [0.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+PICKS = [1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+LENGTHS = [3.0, 8.0, 1.0, 12.0, 5.0, 7.0]
+SEVERAL_METRICS: dict[str, dict[str, list[float | None]]] = {
+    "share and match": {"f1": [*WORTHS], "exact_match": [*HITS]},
+    "match and share": {"exact_match": [*HITS], "f1": [*WORTHS]},
+    "choices": {"acc": [*PICKS], "acc_norm": [*HITS], "exact_match": [*WORTHS]},
+    "custom": {"length": [*LENGTHS], "exact_match": [*HITS]},
+    "custom share": {"overlap": [*WORTHS], "exact_match": [*HITS]},
+    "less": {"errors": [*LENGTHS], "exact_match": [*HITS], "slips": [*WORTHS]},
+    "lacking": {"f1": [*WORTHS], "exact_match": [1.0, None, 0.0, 1.0, None, 1.0]},
+    "scoreless": {"f1": [0.5, None, 0.25, 1.0, None, 1.0], "exact_match": [*HITS]},
+}
+"""By case, the metrics of a task, in the order of their files, with the items' numbers."""
+
+
+def write_several(folder: Path, case: str, pipeline: str = "none", right: float = 1.0) -> Path:
+    """Results of a case of `SEVERAL_METRICS`. right: what its numbers are multiplied by."""
+    columns = {
+        name: [None if one is None else one * right for one in numbers]
+        for name, numbers in SEVERAL_METRICS[case].items()
+    }
+    rows = [
+        line(doc, filter=pipeline, **{name: numbers[doc] for name, numbers in columns.items()})
+        for doc in range(len(HITS))
+    ]
+    if case == "choices":
+        arguments = {
+            f"gen_args_{place}": {"arg_0": "Q?", "arg_1": text} for place, text in enumerate((" no", " yes"))
+        }
+        resps = [[["-0.5", "True"]], [["-1.5", "False"]]]
+        rows = [
+            {**row, "arguments": arguments, "resps": resps, "filtered_resps": [one[0] for one in resps]}
+            for row in rows
+        ]
+    entry: dict[str, Any] = {"alias": "t"}
+    for name, numbers in columns.items():
+        there = [one for one in numbers if one is not None]
+        entry |= {f"{name},{pipeline}": sum(there) / len(there), f"{name}_stderr,{pipeline}": 0.1}
+    better = {name: name not in ("errors", "slips") for name in columns}
+    results = {
+        "results": {"t": entry},
+        "higher_is_better": {"t": better},
+        "config": {"model": f"m{right:g}"},
+        "model_name": f"m{right:g}",
+    }
+    return write(folder, results, t=rows)
+
+
+@pytest.mark.parametrize("pipeline", ["none", "last"])
+@pytest.mark.parametrize("case", SEVERAL_METRICS)
+def test_each_of_several_metrics_is_made_of_its_own_numbers(case: str, pipeline: str, tmp_path: Path) -> None:
+    (run,) = import_lm_eval(write_several(tmp_path / "theirs", case, pipeline), tmp_path, "run")
+    export_lm_eval(run, tmp_path / "ours")
+    (back,) = import_lm_eval(tmp_path / "ours", tmp_path, "back")
+    # An item without the first metric has no score, and so no line of its own in our files.
+    for one in (run,) if case == "scoreless" else (run, back):
+        check_schemas(one.folder)
+        assert main(["runs", "show", "--verify", str(one.folder)]) == 0
+        confirmed = confirm(one)
+        (task,), (recorded,) = confirmed.tasks, one.tasks
+        assert [(metric.label, metric.kind) for metric in task.metrics] == [
+            (metric.label, metric.kind) for metric in recorded.metrics
+        ]
+        for metric, numbers in zip(task.metrics, SEVERAL_METRICS[case].values(), strict=True):
+            there = [number for number in numbers if number is not None]
+            assert metric.estimate.value == pytest.approx(sum(there) / len(there), rel=1e-9)
+            assert (metric.estimate.n, metric.estimate.n_missing) == (len(there), len(numbers) - len(there))
+        published = [task.metrics[1].label] if case == "scoreless" else []
+        assert confirmed.numbers_from is not None
+        assert list(confirmed.numbers_from.as_published) == [f"lm-eval:t: {label}" for label in published]
+
+
+@pytest.mark.parametrize("case", ["share and match", "choices", "custom", "less"])
+def test_runs_of_several_metrics_rank_and_compare_by_each(case: str, tmp_path: Path) -> None:
+    runs = [
+        import_lm_eval(
+            write_several(tmp_path / f"r{right:g}", case, right=right), tmp_path, f"run-{right:g}"
+        )[0]
+        for right in (1.0, 0.5)
+    ]
+    for name, numbers in SEVERAL_METRICS[case].items():
+        mean = sum(number or 0.0 for number in numbers) / len(numbers)
+        assert len(make_board(runs, name).rows) == 2
+        (compared,) = compare_runs(*runs, metric=name).tasks
+        assert abs(compared.result.difference) == pytest.approx(mean / 2, rel=1e-6)
 
 
 def test_missing_values_are_failures_and_other_aggregations_are_not_made_up(tmp_path: Path) -> None:

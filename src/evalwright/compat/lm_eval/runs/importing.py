@@ -53,6 +53,9 @@ from evalwright.runs.scores import hashed
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
 _LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
 
+_OF_ONE_PART = ("accuracy", "exact-match", "mean")
+"""Metrics of ours that are made of one number of each score: its value, or the part that they name."""
+
 
 @dataclass(slots=True)
 class Source:
@@ -343,10 +346,17 @@ class _Task:
             content_hash=self.content.hexdigest()[:32] if self.lines else made_of,
             scorers=[(pipeline, DIALECT, {"metrics": several}) for pipeline, several in self.metrics.items()],
             metrics=[
-                MetricSpec(found.label, found.kind, found.scorer, lower_is_better=found.lower_is_better)
-                for found in results
+                self._spec(metric, found) for (_, metric), found in zip(self.items, results, strict=True)
             ],
             metadata={"higher_is_better": self.better, "original": counted.get("original")},
+        )
+
+    def _spec(self, metric: str, result: MetricResult) -> MetricSpec:
+        """How a metric is made of the scores: these are the first metric of their filter, and the others are their parts."""
+        is_score = metric == self.metrics[result.scorer][0] and metric not in self.less
+        options = {"part": metric} if result.kind in _OF_ONE_PART and not is_score else {}
+        return MetricSpec(
+            result.label, result.kind, result.scorer, options, lower_is_better=result.lower_is_better
         )
 
 
