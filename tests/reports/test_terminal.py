@@ -77,10 +77,11 @@ def test_a_run_in_short_fits_one_screen(tmp_path: Path) -> None:
     assert "Of 3 samples 1 missing, left out of the scores." in " ".join(one.split())
 
 
-def test_no_name_is_folded_while_there_is_room(tmp_path: Path) -> None:
+def test_no_name_is_folded_while_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the lines that name folders are as long wherever the test runs
     names = [f"the-very-long-name-of-a-task-in-a-benchmark-{place}" for place in range(12)]
     scores = {name: [1.0, 0.0, None, 1.0] for name in names}
-    made = [make_run(tmp_path, name=f"run-{i}", model=f"demo/{i}", scores=scores) for i in range(2)]
+    made = [make_run(Path("runs"), name=f"run-{i}", model=f"demo/{i}", scores=scores) for i in range(2)]
     for document in (run_summary(made[0]), runs_summary(made)):
         text = terminal(document, width=80)
         assert all(name in text for name in names)

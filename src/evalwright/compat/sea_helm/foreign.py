@@ -76,10 +76,12 @@ def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
     if not own or not is_within(path, task.root or path):
         raise TaskError(f"{what}, which is not known here and is no Python file in src or seahelm_tasks.")
     if not any(path.resolve().is_relative_to(Path(one).expanduser().resolve()) for one in task.trust):
-        near = [f"Did you mean {one}? Else read" for one in closest(name, [one for _, one in known])[:1]]
-        trust = f"{''.join(near) or 'Read'} that file, then allow it with --trust '{task.root}'."
+        near = "".join(f"Did you mean {one}? " for one in closest(name, [one for _, one in known])[:1])
+        trust = (
+            f"{near}{'Else read' if near else 'Read'} that file, then allow it with --trust '{task.root}'."
+        )
         if task.root is None:
-            trust = "Results alone do not have it: its recorded scores are all that is known of it."
+            trust = f"{near}Results alone do not have it: its recorded scores are all that is known of it."
         raise TaskError(
             f"{what}, which is not known here, and whose Python is not run unless you trust it. {trust}"
         )
