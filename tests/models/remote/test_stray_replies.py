@@ -150,11 +150,14 @@ def test_no_reply_is_another_requests(
     with serving(DELAYS[delay], seconds) as (url, server):
         answers = asyncio.run(ask_all(url, 400, 16, busy_seconds))
         again = asyncio.run(ask_all(url, 20, 1, busy_seconds))
-    wrong = {
-        number: answer
-        for number, answer in [*answers.items(), *again.items()]
-        if answer not in (number, None) and answer not in server.delayed
-    }
+    # A reply that the machine held back shifts those behind it on its connection, too.
+    shifted = set(server.delayed)
+    wrong = dict[int, int | None]()
+    for number, answer in sorted([*answers.items(), *again.items()], key=itemgetter(0)):
+        if answer in shifted and answer != number:
+            shifted.add(number)
+        elif answer not in (number, None):
+            wrong[number] = answer
     assert not wrong and len(answers) == 400
     assert sum(answer is None for answer in answers.values()) <= 40
     assert "more than one reply" in caplog.text
