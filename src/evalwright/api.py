@@ -1,4 +1,7 @@
-"""The calls around `evaluate`: open and compare runs, make a board, plan a run. Results come with their sentences."""
+"""The calls around `evaluate`: open and compare runs, make a board, plan a run.
+
+Results come with their sentences.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,16 @@ RunLike = Run | str | Path
 
 
 def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
-    """The run at a folder, or of that name in `runs_folder`. Raises UnknownName with the closest names."""
+    """The run at a folder, or of that name in `runs_folder`.
+
+    Raises UnknownName with the closest names.
+    """
     if isinstance(run, Run):
         return run
     if not isinstance(run, str | Path):
-        raise ConfigurationError(f"A run is a name, a folder or a Run, not {kind_of(run)}.")
+        raise ConfigurationError(
+            f"A run is a name, a folder or a Run, not {kind_of(run)}."
+        )
     return _open_run(run, Path(runs_folder))
 
 
@@ -59,7 +67,10 @@ def compare(
 
 @overload
 def compare(
-    *runs: RunLike | ModelLike | Mapping[str, ModelLike] | Iterable[RunLike | ModelLike],
+    *runs: RunLike
+    | ModelLike
+    | Mapping[str, ModelLike]
+    | Iterable[RunLike | ModelLike],
     tasks: TaskLike | Sequence[TaskLike] | None = None,
     baseline: RunLike | None = None,
     metric: str | None = ...,
@@ -88,19 +99,27 @@ def compare(
     runs_folder: str | Path = "runs",
     **settings: Any,
 ) -> Comparison | SeveralComparison:
-    """Compare two runs, paired by item, or three and more with their error controlled; `.conclusion` says it in words.
+    """Compare two runs, paired by item, or three and more with their error controlled;
+    `.conclusion` says it in words.
 
-    tasks: evaluate models or functions on these first, and compare their runs: `compare(small, large, tasks="kmmlu", limit=50)`, or
-    `compare({"a": small, "b": large}, tasks="kmmlu")`; settings: as of `evaluate`.
-    baseline: with three or more runs, the one that every other is compared with; else all pairs are. metric: compare by this one, a
-    label or TASK.LABEL, and not by the main one of each task with the others beside it. slices: metadata keys by whose
-    values to compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped items named of two runs, in
-    each direction. equivalent: the margin of a test of equivalence of two runs. tasks_are: "fixed", or "sample" for a mean that is about
-    tasks like these. missing: "scored", so that verdicts rest on the items that both have, or "worst-case", so that they hold whatever the
-    missing answers would have scored. Raises RunError where the runs share no task, and UnknownName for a metric that there is not.
+    tasks: evaluate models or functions on these first, and compare their runs: `compare(small,
+    large, tasks="kmmlu", limit=50)`, or `compare({"a": small, "b": large}, tasks="kmmlu")`;
+    settings: as of `evaluate`. baseline: with three or more runs, the one that every other is
+    compared with; else all pairs are. metric: compare by this one, a label or TASK.LABEL, and not
+    by the main one of each task with the others beside it. slices: metadata keys by whose values to
+    compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped
+    items named of two runs, in each direction. equivalent: the margin of a test of equivalence of
+    two runs. tasks_are: "fixed", or "sample" for a mean that is about tasks like these. missing:
+    "scored", so that verdicts rest on the items that both have, or "worst-case", so that they hold
+    whatever the missing answers would have scored. Raises RunError where the runs share no task,
+    and UnknownName for a metric that there is not.
     """
     given: Any = runs
-    if len(runs) == 1 and isinstance(runs[0], Iterable) and not isinstance(runs[0], str):
+    if (
+        len(runs) == 1
+        and isinstance(runs[0], Iterable)
+        and not isinstance(runs[0], str)
+    ):
         given = runs[0]  # a list, as `evaluate` returns and takes it
     if tasks is not None:
         from evalwright.evaluation.running import evaluate
@@ -108,18 +127,26 @@ def compare(
         given = evaluate(tasks, given, **settings)
     elif settings:
         raise ConfigurationError(
-            f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs first."
+            f"Finished runs take no {' or '.join(settings)}: name tasks= to make runs"
+            " first."
         )
     shared: dict[str, Any] = {
-        "metric": metric, "slices": slices, "slices_adjust": slices_adjust, "tasks_are": tasks_are,
+        "metric": metric,
+        "slices": slices,
+        "slices_adjust": slices_adjust,
+        "tasks_are": tasks_are,
         "missing": missing,
-    }  # fmt: skip
+    }
     opened = [open_run(run, runs_folder) for run in given]
     if len(opened) == 2 and baseline is None:
-        found = compare_runs(*opened, most_flips=most_flips, equivalent=equivalent, **shared)
+        found = compare_runs(
+            *opened, most_flips=most_flips, equivalent=equivalent, **shared
+        )
         return worded_comparison(found)
     if equivalent is not None:
-        raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
+        raise ConfigurationError(
+            "Equivalence is tested between two runs. Compare them pair by pair."
+        )
     base = None if baseline is None else open_run(baseline, runs_folder)
     return worded_several(compare_several(opened, baseline=base, **shared))
 
@@ -135,8 +162,8 @@ def leaderboard(
 ) -> Board:
     """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none.
 
-    metric: the one to show, a label or TASK.LABEL, in place of each task's main one. tasks_are: as of `compare`, for overall scores and ranks.
-    ratings: whether to rate the models too.
+    metric: the one to show, a label or TASK.LABEL, in place of each task's main one. tasks_are: as
+    of `compare`, for overall scores and ranks. ratings: whether to rate the models too.
 
     Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
     """
@@ -149,12 +176,16 @@ def leaderboard(
 
 
 def plan(
-    tasks: TaskLike | Sequence[TaskLike], models: ModelLike | Sequence[ModelLike] = (), **settings: Any
+    tasks: TaskLike | Sequence[TaskLike],
+    models: ModelLike | Sequence[ModelLike] = (),
+    **settings: Any,
 ) -> Forecast:
-    """What it takes to see a difference, what the tasks can detect, and what a run would cost; `.conclusion` says it in words.
+    """What it takes to see a difference, what the tasks can detect, and what a run would cost;
+    `.conclusion` says it in words.
 
-    settings: as of `evalwright.analysis.power.plan` (difference, half_width, power, level, pilot, runs, assume, prices) and of
-    `evaluate`. No request is sent unless a pilot is asked for. Raises UsageError.
+    settings: as of `evalwright.analysis.power.plan` (difference, half_width, power, level, pilot,
+    runs, assume, prices) and of `evaluate`. No request is sent unless a pilot is asked for. Raises
+    UsageError.
     """
     from evalwright.analysis.power.making import plan as make_plan
     from evalwright.reports.documents.plan import worded_plan

@@ -24,7 +24,8 @@ def warn_old_name(old: str, new: str, where: str = "") -> None:
         where: what carries the name, such as "The setting" or "The scorer option".
     """
     message = (
-        f"{where or 'The name'} '{old}' is now called '{new}'. The old name is read for one more release."
+        f"{where or 'The name'} '{old}' is now called '{new}'. The old name is read for"
+        " one more release."
     )
     if message in _warned:
         return
@@ -33,8 +34,12 @@ def warn_old_name(old: str, new: str, where: str = "") -> None:
 
 
 def Undecided(explanation: str = "") -> Score:
-    """What scorers of earlier versions gave where their rules could not tell: wrong now, and unsure."""
+    """What scorers of earlier versions gave where their rules could not tell: wrong now, and
+    unsure.
+    """
     from evalwright.core.samples import UNREADABLE, Score
 
     warn_old_name("Undecided(why)", "Score(value, unsure=why)", "What a scorer gives,")
-    return Score(0.0, UNREADABLE, explanation, unsure=explanation or "the scorer could not tell")
+    return Score(
+        0.0, UNREADABLE, explanation, unsure=explanation or "the scorer could not tell"
+    )

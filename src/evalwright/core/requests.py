@@ -1,4 +1,6 @@
-"""What can be asked of a model: six kinds of request, each carrying everything that changes the answer and nothing else."""
+"""What can be asked of a model: six kinds of request, each carrying everything that changes the
+answer and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,13 @@ from typing import Any, ClassVar, Literal
 
 from evalwright.core.images import Image
 
-Ability = Literal["generate", "log-likelihood", "rolling", "embed", "classify", "reward", "chat"]
-"""What a model can do. "chat" says that it takes messages (it has a chat template or a chat interface)."""
+Ability = Literal[
+    "generate", "log-likelihood", "rolling", "embed", "classify", "reward", "chat"
+]
+"""What a model can do.
+
+"chat" says that it takes messages (it has a chat template or a chat interface).
+"""
 
 Part = str | Image
 """A part of a message's content."""
@@ -19,8 +26,10 @@ Part = str | Image
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation: text, or parts in their order. A last message of role "assistant" is a prefill: the model goes
-    on from it."""
+    """One turn of a conversation: text, or parts in their order.
+
+    A last message of role "assistant" is a prefill: the model goes on from it.
+    """
 
     role: Literal["system", "user", "assistant"]
     content: str | tuple[Part, ...]
@@ -41,11 +50,18 @@ class Message:
         return tuple(part for part in self.parts if isinstance(part, Image))
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that chat templates take: text as it is, several parts each with its type. The bytes of images are not in it."""
+        """The form that chat templates take: text as it is, several parts each with its type.
+
+        The bytes of images are not in it.
+        """
         if isinstance(self.content, str):
             return {"role": self.role, "content": self.content}
         kinds = [
-            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+            (
+                {"type": "text", "text": part}
+                if isinstance(part, str)
+                else {"type": "image"}
+            )
             for part in self.content
         ]
         return {"role": self.role, "content": kinds}
@@ -58,14 +74,23 @@ Prompt = str | tuple[Message, ...]
 def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
     """The prompt as JSON: a string, or a list of [role, content], an image by its hash.
 
-    recorded: say besides where an image is from, which records show and a request's name does not contain.
+    recorded: say besides where an image is from, which records show and a request's name does not
+    contain.
     """
     if isinstance(prompt, str):
         return prompt
     return [
-        [turn.role, turn.content]
-        if isinstance(turn.content, str)
-        else [turn.role, [part if isinstance(part, str) else part.named(recorded) for part in turn.content]]
+        (
+            [turn.role, turn.content]
+            if isinstance(turn.content, str)
+            else [
+                turn.role,
+                [
+                    part if isinstance(part, str) else part.named(recorded)
+                    for part in turn.content
+                ],
+            ]
+        )
         for turn in prompt
     ]
 
@@ -80,21 +105,26 @@ def prompt_from(data: Any) -> Prompt:
 def _content_from(content: Any) -> str | tuple[Part, ...]:
     if isinstance(content, str):
         return content
-    return tuple(part if isinstance(part, str) else Image.recorded(part) for part in content)
+    return tuple(
+        part if isinstance(part, str) else Image.recorded(part) for part in content
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Generate:
     """Go on from `prompt`.
 
-    max_tokens None leaves the limit to the model, temperature None leaves all sampling to it; temperature 0 is greedy. stop:
-    strings that end the answer and are not part of it. draw tells repeated samples of one prompt apart; a greedy request has
-    draw 0, unless repeats are wanted of a model that may answer differently.
-    min_p: least probability, as a share of the most probable token's. num_beams: of beam search, with
-    length_penalty (scores are divided by the length to its power) and early_stopping (False, True or "never"), as transformers has
-    them. top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives. reasoning_effort: the provider's
-    own word; reasoning_budget: tokens. json_schema: a JSON schema as canonical text that the reply must follow. generation_arguments:
-    further arguments under the names that the model's own library or server has for them (repetition_penalty), a mapping as canonical JSON.
+    max_tokens None leaves the limit to the model, temperature None leaves all sampling to it;
+    temperature 0 is greedy. stop: strings that end the answer and are not part of it. draw tells
+    repeated samples of one prompt apart; a greedy request has draw 0, unless repeats are wanted of
+    a model that may answer differently. min_p: least probability, as a share of the most probable
+    token's. num_beams: of beam search, with length_penalty (scores are divided by the length to its
+    power) and early_stopping (False, True or "never"), as transformers has them. top_logprobs: None
+    for no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives.
+    reasoning_effort: the provider's own word; reasoning_budget: tokens. json_schema: a JSON schema
+    as canonical text that the reply must follow. generation_arguments: further arguments under the
+    names that the model's own library or server has for them (repetition_penalty), a mapping as
+    canonical JSON.
     """
 
     ability: ClassVar[Ability] = "generate"
@@ -118,7 +148,10 @@ class Generate:
     generation_arguments: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content. Options that came later stand in it only where they are used."""
+        """What names this request by its content.
+
+        Options that came later stand in it only where they are used.
+        """
         return {
             "generate": prompt_payload(self.prompt),
             "max_tokens": self.max_tokens,
@@ -134,7 +167,11 @@ class Generate:
         """Those of `OPTIONS` that are used, by name."""
         if _options_of(self) == _UNUSED:  # most requests use none
             return {}
-        return {name: value for name, unused in OPTIONS.items() if (value := getattr(self, name)) != unused}
+        return {
+            name: value
+            for name, unused in OPTIONS.items()
+            if (value := getattr(self, name)) != unused
+        }
 
 
 OPTIONS: Mapping[str, Any] = {
@@ -156,7 +193,10 @@ class LogLikelihood:
 
     def payload(self) -> dict[str, Any]:
         """What names this request by its content."""
-        return {"log_likelihood": prompt_payload(self.context), "continuation": self.continuation}
+        return {
+            "log_likelihood": prompt_payload(self.context),
+            "continuation": self.continuation,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +241,9 @@ class Classify:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """How good a reply to a prompt is, as a reward model sees it; more is better. reference: what a good reply would be, for models that
-    compare with one (metrics of translations)."""
+    """How good a reply to a prompt is, as a reward model sees it; more is better. reference: what a
+    good reply would be, for models that compare with one (metrics of translations).
+    """
 
     ability: ClassVar[Ability] = "reward"
 
@@ -213,7 +254,9 @@ class Reward:
     def payload(self) -> dict[str, Any]:
         """What names this request by its content."""
         named = {"reward": prompt_payload(self.prompt), "response": self.response}
-        return named if self.reference is None else {**named, "reference": self.reference}
+        return (
+            named if self.reference is None else {**named, "reference": self.reference}
+        )
 
 
 Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | Reward

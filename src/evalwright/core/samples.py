@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from evalwright.core.errors import Failure
-from evalwright.core.outcomes import ANSWERED, FAILED, Outcome, is_models_own, outcome_of, outcome_of_failure
+from evalwright.core.outcomes import (
+    ANSWERED,
+    FAILED,
+    Outcome,
+    is_models_own,
+    outcome_of,
+    outcome_of_failure,
+)
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.shown import brief
@@ -25,9 +32,9 @@ class Passage:
 class Sample:
     """One row of a task.
 
-    id: stable and unique in its task. targets: what is right, the canonical form first, then its aliases.
-    gold: indices into `choices` that are right (empty without choices).
-    cluster: rows that share it are one unit for statistics (a passage, translations of one item); "" means its own.
+    id: stable and unique in its task. targets: what is right, the canonical form first, then its
+    aliases. gold: indices into `choices` that are right (empty without choices). cluster: rows that
+    share it are one unit for statistics (a passage, translations of one item); "" means its own.
     row: the raw columns, for templates; not recorded.
     """
 
@@ -47,17 +54,20 @@ class Sample:
         return self.targets[0] if self.targets else ""
 
     def __repr__(self) -> str:
-        return f"Sample({brief(self.id)}, {brief(self.input)} -> {brief(self.target, 40)})"
+        return (
+            f"Sample({brief(self.id)}, {brief(self.input)} -> {brief(self.target, 40)})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a strategy made of one or more responses.
 
-    text: the answer with reasoning removed; the raw text stays in `responses`.
-    reasoning: what was removed. choice: index of the chosen option, where the task has options.
-    log_likelihoods: one per choice (or one), natural log. prompt: what was sent (without the continuation).
-    strategy: how the answer was formed of several draws (what each said, what was voted), as plain JSON for the record.
+    text: the answer with reasoning removed; the raw text stays in `responses`. reasoning: what was
+    removed. choice: index of the chosen option, where the task has options. log_likelihoods: one
+    per choice (or one), natural log. prompt: what was sent (without the continuation). strategy:
+    how the answer was formed of several draws (what each said, what was voted), as plain JSON for
+    the record.
     """
 
     text: str = ""
@@ -83,18 +93,22 @@ class Answer:
         last = outcome_of(self.responses[-1])
         if last != ANSWERED or self.text.strip():
             return last
-        return next((one for one in map(outcome_of, self.responses) if one != ANSWERED), ANSWERED)
+        return next(
+            (one for one in map(outcome_of, self.responses) if one != ANSWERED),
+            ANSWERED,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
     """What an answer is worth to one scorer: its best reading, always.
 
-    value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or "not_attempted".
-    explanation: why, in words. parts: further numbers, by name (e.g. token counts of a perplexity).
-    item: what a metric over the whole corpus needs and is no number (a pair of texts, of labels), by name.
-    evidence: the spans of the answer's text that it rests on, where the scorer knows them: first character, and the one after the last.
-    unsure: why a careful reader might argue with this reading; "" where none would. The value counts all the same, and how many
+    value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or
+    "not_attempted". explanation: why, in words. parts: further numbers, by name (e.g. token counts
+    of a perplexity). item: what a metric over the whole corpus needs and is no number (a pair of
+    texts, of labels), by name. evidence: the spans of the answer's text that it rests on, where the
+    scorer knows them: first character, and the one after the last. unsure: why a careful reader
+    might argue with this reading; "" where none would. The value counts all the same, and how many
     scores are unsure stands beside every number.
     """
 
@@ -116,11 +130,15 @@ class Score:
             "evidence": [list(span) for span in self.evidence],
             "unsure": self.unsure,
         }
-        return {"value": self.value, **{name: part for name, part in more.items() if part}}
+        return {
+            "value": self.value,
+            **{name: part for name, part in more.items() if part},
+        }
 
 
 def score_from(outcome: object) -> object:
-    """A bare number as a Score: True is 1, False 0, and any number (numpy's too) the value in the scorer's own unit.
+    """A bare number as a Score: True is 1, False 0, and any number (numpy's too) the value in the
+    scorer's own unit.
 
     Everything else comes back as it is, for the caller to refuse.
     """
@@ -140,9 +158,11 @@ def plain_number(number: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class NoScore:
-    """In place of a Score: the scorer has nothing to say of this answer (a refusal has no faithfulness). No failure.
+    """In place of a Score: the scorer has nothing to say of this answer (a refusal has no
+    faithfulness). No failure.
 
-    The sample is then neither in the number of a metric over these scores nor among those that failed.
+    The sample is then neither in the number of a metric over these scores nor among those that
+    failed.
     """
 
     reason: str = ""
@@ -150,7 +170,9 @@ class NoScore:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a scorer asked the model of a role, as it names the request, and what came back; None where nothing did."""
+    """What a scorer asked the model of a role, as it names the request, and what came back; None
+    where nothing did.
+    """
 
     role: str
     request: Mapping[str, Any]
@@ -158,8 +180,14 @@ class Exchange:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; unused options, times and long vectors are left out."""
-        used = ((name, part) for name, part in self.request.items() if part not in (None, ()))
-        request = {name: _plain(part) for name, part in used if (name, part) != ("draw", 0)}
+        used = (
+            (name, part)
+            for name, part in self.request.items()
+            if part not in (None, ())
+        )
+        request = {
+            name: _plain(part) for name, part in used if (name, part) != ("draw", 0)
+        }
         made: dict[str, Any] = {"role": self.role, "request": request}
         if self.response is not None:
             made["response"] = found = self.response.as_dict()
@@ -172,7 +200,11 @@ class Exchange:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `as_dict`, but for what is left out."""
         response = data.get("response")
-        return cls(data["role"], data["request"], None if response is None else Response.from_dict(response))
+        return cls(
+            data["role"],
+            data["request"],
+            None if response is None else Response.from_dict(response),
+        )
 
 
 _LONGEST_VECTOR = 16
@@ -185,9 +217,10 @@ UNREADABLE = "unreadable"
 class SampleRecord:
     """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
 
-    Where `failure` is set there is no score, and the sample is missing: through no fault of the model. A reply without an answer
-    (cut, empty, refused) is in `answer`, and scored. A scorer that failed by itself is in `score_failures`, under its name.
-    exchanges: what scorers asked of models, by scorer name.
+    Where `failure` is set there is no score, and the sample is missing: through no fault of the
+    model. A reply without an answer (cut, empty, refused) is in `answer`, and scored. A scorer that
+    failed by itself is in `score_failures`, under its name. exchanges: what scorers asked of
+    models, by scorer name.
     """
 
     task: str
@@ -204,7 +237,11 @@ class SampleRecord:
     def outcome(self) -> Outcome:
         """What became of the sample."""
         if self.failure is not None:
-            return outcome_of_failure(self.failure) if is_models_own(self.failure) else FAILED
+            return (
+                outcome_of_failure(self.failure)
+                if is_models_own(self.failure)
+                else FAILED
+            )
         return self.answer.outcome if self.answer is not None else FAILED
 
     def __repr__(self) -> str:
@@ -220,4 +257,8 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple, set, frozenset)) else value
+    return (
+        [_plain(part) for part in value]
+        if isinstance(value, (list, tuple, set, frozenset))
+        else value
+    )
