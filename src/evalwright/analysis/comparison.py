@@ -851,7 +851,9 @@ def _warnings(
             " has a score on: the conclusion is for items drawn like these"
             f" {paired.n:,} only."
         )
-    notes = group_notes(found, shown=paired is None or not math.isnan(paired.low))
+    notes = group_notes(
+        found, has_interval=paired is None or not math.isnan(paired.low)
+    )
     return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
 
 
