@@ -459,7 +459,8 @@ class _TaskAgain:
             configuration = self._run.data["configuration"]
             rules = dialect.rules(self._task, configuration, first, {"bootstrap": 0})
             return list(rules.found(self._tally.names()))
-        except Exception:  # its files or its library may not be here, and what somebody's own raises is anything
+        except Exception:
+            # Its files or its library may be missing here, and foreign code may raise anything.
             return []
 
     def _imported(self, again: Mapping[str, Any]) -> dict[str, Any]:
@@ -643,7 +644,8 @@ def _name(run: Run, digest: str) -> str:
     what made them.
     """
     identity = json.dumps([_FORMAT, __version__, run.data], sort_keys=True, default=str)
-    return f"{digest}.{hashlib.sha256(identity.encode(errors='surrogatepass')).hexdigest()[:32]}.json"
+    identity_hash = hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()
+    return f"{digest}.{identity_hash[:32]}.json"
 
 
 def _packed(confirmation: Confirmation) -> bytes:

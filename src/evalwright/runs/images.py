@@ -393,7 +393,9 @@ def _entry_of(line: str) -> dict[str, Any] | None:
 def _bytes_of(
     folder: Path, name: str, most_bytes: int = MOST_PICTURE_BYTES
 ) -> bytes | None:
-    """A file's bytes; None for a link, a pipe, a folder behind a link, or more than `most_bytes`."""
+    """A file's bytes; None for a link, a pipe, a folder behind a link, or more than
+    `most_bytes`.
+    """
     path = folder / name
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

@@ -56,7 +56,7 @@ class Pace:
     answer.
     """
 
-    asked: int
+    requests: int
     seconds: float
     latency: float
 
@@ -83,7 +83,10 @@ class _Rows(ItemRows):
 
 
 def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
-    """The tasks of a run by name, and its pace. Raises RunError where the records cannot be read."""
+    """The tasks of a run by name, and its pace.
+
+    Raises RunError where the records cannot be read.
+    """
     import numpy as np
 
     mains = {task.name: task.main for task in run.tasks if task.main}

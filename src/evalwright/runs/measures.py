@@ -98,7 +98,7 @@ class Matrix:
     measure: Measure
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
-    asked: NDArray[np.bool_]
+    was_asked: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     unsure: NDArray[np.bool_]
     clusters: NDArray[np.int64] | None
@@ -131,7 +131,7 @@ class Matrix:
             if item_matrix.pairing is None
             else int(item_matrix.pairing.differing[a, b])
         )
-        return n, n + int((item_matrix.asked[a] & item_matrix.asked[b]).sum())
+        return n, n + int((item_matrix.was_asked[a] & item_matrix.was_asked[b]).sum())
 
     @property
     def of_items(self) -> Matrix:
@@ -170,8 +170,8 @@ class Matrix:
 
     def common(self) -> NDArray[np.bool_]:
         """Items that all runs were asked, (items,)."""
-        every: NDArray[np.bool_] = self.asked[0].copy()
-        for row in self.asked[1:]:
+        every: NDArray[np.bool_] = self.was_asked[0].copy()
+        for row in self.was_asked[1:]:
             every &= row
         return every
 
@@ -186,7 +186,7 @@ class Matrix:
             self,
             keys=self.keys[chosen],
             values=self.values[:, chosen],
-            asked=self.asked[:, chosen],
+            was_asked=self.was_asked[:, chosen],
             missing=self.missing[:, chosen],
             unsure=self.unsure[:, chosen],
             clusters=None if self.clusters is None else self.clusters[chosen],
@@ -218,7 +218,7 @@ def pooled(matrices: Sequence[Matrix], name: str) -> Matrix:
     clusters = np.concatenate([matrix.units for matrix in matrices])
     keys = np.concatenate([matrix.keys for matrix in matrices])
     rows = [
-        (matrix.values, matrix.asked, matrix.missing, matrix.unsure)
+        (matrix.values, matrix.was_asked, matrix.missing, matrix.unsure)
         for matrix in matrices
     ]
     values, was_asked, missing, unsure = (
@@ -379,7 +379,7 @@ def check_bounded(
 def _others(
     runs: Sequence[Run],
     results: Mapping[str, Sequence[MetricResult]],
-    made: Mapping[str, Matrix],
+    item_matrices: Mapping[str, Matrix],
     scores: Sequence[Mapping[str, ItemScores]],
     slices: Sequence[str],
 ) -> dict[str, Matrix]:
@@ -387,7 +387,7 @@ def _others(
 
     The records of one run are held at a time.
     """
-    cuts = {task: _cuts(made[task]) for task in results}
+    cuts = {task: _cuts(item_matrices[task]) for task in results}
     values: dict[str, list[ItemScores | None]] = {task: [] for task in results}
     groups: dict[str, list[list[Grouped]]] = {
         task: [[] for _ in runs] for task in results
@@ -398,7 +398,7 @@ def _others(
             name: Groups(cut.items, len(cut.keys[cut.sides[row]]))
             for name, cut in cuts[task].items()
         }
-        pairing = made[task].pairing
+        pairing = item_matrices[task].pairing
         places = None if pairing is None else pairing.places[row]
         groups[task][row] = record.grouped(
             scores[row][task].keys, places, groups_by_slice
@@ -435,7 +435,7 @@ def _others(
             ):  # one run alone has them, which is no comparison
                 grouped(row, task, records_of(run, {task: task_metrics[0]})[task])
         matrix_by_task[task] = _of_groups(
-            made[task], cuts[task], groups[task], [run.id for run in runs]
+            item_matrices[task], cuts[task], groups[task], [run.id for run in runs]
         )
     return matrix_by_task
 
@@ -455,7 +455,7 @@ def _cuts(matrix: Matrix) -> dict[tuple[str, str], SharedGroups]:
     }
     there = {name: is_inside for name, is_inside in inside.items() if is_inside.any()}
     return {
-        name: shared_groups(codes, matrix.asked & is_inside, most)
+        name: shared_groups(codes, matrix.was_asked & is_inside, most)
         for name, is_inside in there.items()
     }
 
@@ -466,7 +466,9 @@ def _of_groups(
     grouped_by_run: Sequence[Sequence[Grouped]],
     runs: Sequence[str],
 ) -> Matrix:
-    """The matrix of pseudo-values. found: the scores beneath; made: by run, for each of the cuts."""
+    """The matrix of pseudo-values. found: the scores beneath; made: by run, for each of the
+    cuts.
+    """
     import numpy as np
 
     matrix_by_slice: dict[tuple[str, str], Matrix] = {}
@@ -531,7 +533,7 @@ class Pair:
         if matrix.scores is None:
             return comparison
         # What it rests on are items, and the groups are how that was found out.
-        asked_of_both = matrix.scores.asked[list(self.rows)].all(axis=0)
+        asked_of_both = matrix.scores.was_asked[list(self.rows)].all(axis=0)
         n = int(common_counts(matrix)[self.rows])
         missing = matrix.scores.missing[list(self.rows)] & asked_of_both
         clusters = matrix.scores.clusters
@@ -571,7 +573,7 @@ def pair_of(matrix: Matrix, rows: tuple[int, int] = (0, 1)) -> Pair:
     """Two rows of a matrix on the items that both were asked."""
     from evalwright.statistics.paired import paired
 
-    common = matrix.part(matrix.asked[rows[0]] & matrix.asked[rows[1]])
+    common = matrix.part(matrix.was_asked[rows[0]] & matrix.was_asked[rows[1]])
     pair_scores = paired(
         *(common.values[row] for row in rows),
         missing=common.missing[list(rows)],
@@ -652,7 +654,7 @@ def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
             f"the difference in '{name}' has no interval: without any one of the {unit_name}"
             " it is the same, so its error is unknown."
         )
-    was_asked = matrix.scores.asked
+    was_asked = matrix.scores.was_asked
     if (
         matrix.common().any()
         and not (was_asked == np.logical_or.reduce(was_asked)).all()

@@ -274,8 +274,10 @@ def _again(missing: Sequence[int], of: int) -> str:
 
 
 def _running(folders: Iterable[Path]) -> str:
-    """A sentence that names the shards in these folders that are being made now; "" where none is."""
-    said = []
+    """A sentence that names the shards in these folders that are being made now; "" where none
+    is.
+    """
+    sentences = []
     for folder in folders:
         record = growing(folder)
         if record is None:
@@ -292,11 +294,11 @@ def _running(folders: Iterable[Path]) -> str:
             else _RECENT_SECONDS
         )
         if seconds < silent_at_most and (record.running or not is_here):
-            said.append(f"'{folder.name}' (last written {seconds:.0f} s ago)")
-    if not said:
+            sentences.append(f"'{folder.name}' (last written {seconds:.0f} s ago)")
+    if not sentences:
         return ""
-    others = f" and {len(said) - MOST_NAMED} more" if len(said) > MOST_NAMED else ""
-    return f"Still running: {', '.join(said[:MOST_NAMED])}{others}."
+    others = f" and {len(sentences) - MOST_NAMED} more" if len(sentences) > MOST_NAMED else ""
+    return f"Still running: {', '.join(sentences[:MOST_NAMED])}{others}."
 
 
 def _plan(run: Run) -> dict[str, Any]:

@@ -123,7 +123,9 @@ def _count(counted: Mapping[str, Any], key: str) -> int:
 
 
 def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A line of `samples.jsonl` of any schema: what was left undecided is a failure of its scorer."""
+    """A line of `samples.jsonl` of any schema: what was left undecided is a failure of its
+    scorer.
+    """
     undecided = row.pop(UNDECIDED, None)
     if not undecided:
         return row

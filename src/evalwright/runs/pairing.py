@@ -194,7 +194,9 @@ def _of_pairs(
     table: NDArray[np.int64],
     count: Callable[[int, int, NDArray[np.int64], NDArray[np.int64]], int],
 ) -> NDArray[np.int64]:
-    """A count for each two runs, (runs, runs), of the values that they both have and that differ."""
+    """A count for each two runs, (runs, runs), of the values that they both have and that
+    differ.
+    """
     import numpy as np
 
     pair_counts = np.zeros((len(table), len(table)), np.int64)

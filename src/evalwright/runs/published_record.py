@@ -22,7 +22,10 @@ HASH_MARK = "sha256:"
 
 
 def published_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a run as it is published. Parts of the record that are not known are left out."""
+    """The record of a run as it is published.
+
+    Parts of the record that are not known are left out.
+    """
     published = {key: record[key] for key in _WHOLE_PARTS if key in record}
     published["model"] = _model(record["model"])
     published["roles"] = {

@@ -662,8 +662,8 @@ _TYPES: dict[str, Any] = {
 def _schema(name: str) -> Mapping[str, Any]:
     """The published form of a record."""
     file = Path(__file__).parent / "schemas" / f"{name}.schema.json"
-    found: Mapping[str, Any] = from_json(file.read_bytes())
-    return found
+    schema: Mapping[str, Any] = from_json(file.read_bytes())
+    return schema
 
 
 def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:

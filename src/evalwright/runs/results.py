@@ -119,14 +119,16 @@ class TaskResult:
         return self.metrics[0] if self.metrics else None
 
     def metric(self, name: str | None) -> MetricResult | None:
-        """The metric of that label or TASK.LABEL, the main one for None; None where there is none."""
+        """The metric of that label or TASK.LABEL, the main one for None; None where there is
+        none.
+        """
         if name is None:
             return self.main
         return next(
             (
-                one
-                for one in self.metrics
-                if name in (one.label, f"{self.name}.{one.label}")
+                metric
+                for metric in self.metrics
+                if name in (metric.label, f"{self.name}.{metric.label}")
             ),
             None,
         )
@@ -175,7 +177,9 @@ class TaskResult:
 
 
 def model_faults(tasks: Sequence[TaskResult]) -> dict[Outcome, int]:
-    """How many replies, draws told apart, were no answer through the model's own fault, by outcome."""
+    """How many replies, draws told apart, were no answer through the model's own fault, by
+    outcome.
+    """
     counts = dict.fromkeys(NO_ANSWER, 0)
     for task in tasks:
         for outcome in NO_ANSWER:
@@ -239,7 +243,9 @@ class GroupResult:
 
 
 def trees_of(groups: Sequence[GroupResult]) -> tuple[Node, ...]:
-    """The trees whose nodes the groups are, outermost nodes only; none of runs of older versions."""
+    """The trees whose nodes the groups are, outermost nodes only; none of runs of older
+    versions.
+    """
     nodes_by_name: dict[str, Node] = {}
     for group in groups:
         if group.average in AVERAGES:

@@ -84,7 +84,7 @@ class ScoreTable:
     missing: Mapping[str, NDArray[np.bool_]]
     unsure: Mapping[str, NDArray[np.bool_]]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
-    whole: bool = False
+    has_all_keys: bool = False
 
 
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
@@ -237,7 +237,9 @@ class Values:
 
 
 class ItemColumns:
-    """What tells the items of one task apart, a row per record, and their values of metadata keys."""
+    """What tells the items of one task apart, a row per record, and their values of metadata
+    keys.
+    """
 
     def __init__(self, slices: Sequence[str] = ()) -> None:
         # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all
@@ -433,7 +435,7 @@ def _packed(tables: Mapping[str, ScoreTable]) -> bytes:
     arrays: dict[str, Any] = {}
     for task_number, (task, table) in enumerate(tables.items()):
         slices = [[key, list(codes.names)] for key, codes in table.slices.items()]
-        tasks.append([task, list(table.scores), slices, table.whole])
+        tasks.append([task, list(table.scores), slices, table.has_all_keys])
         arrays |= {
             f"{task_number}.{name}": getattr(table, name)
             for name in ("keys", "clusters", "contents")

@@ -92,7 +92,9 @@ def padded(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class SliceCodes:
-    """One metadata key: its values by code, and a code per row, (n,); -1 where a row has no value."""
+    """One metadata key: its values by code, and a code per row, (n,); -1 where a row has no
+    value.
+    """
 
     names: tuple[str, ...]
     codes: NDArray[np.int32]

@@ -43,9 +43,9 @@ def with_valid_intervals(
     if not task_ended_early(stopping, task["name"]):
         return dict(task)
     decided = [
-        one
-        for one in (stopping or {}).get("decisions", ())
-        if one["task"] == task["name"]
+        decision
+        for decision in (stopping or {}).get("decisions", ())
+        if decision["task"] == task["name"]
     ]
     decision_by_metric = {
         decision["metric"]: decision for decision in decided if decision["metric"]
