@@ -297,7 +297,11 @@ def _running(folders: Iterable[Path]) -> str:
             sentences.append(f"'{folder.name}' (last written {seconds:.0f} s ago)")
     if not sentences:
         return ""
-    others = f" and {len(sentences) - MOST_NAMED} more" if len(sentences) > MOST_NAMED else ""
+    others = (
+        f" and {len(sentences) - MOST_NAMED} more"
+        if len(sentences) > MOST_NAMED
+        else ""
+    )
     return f"Still running: {', '.join(sentences[:MOST_NAMED])}{others}."
 
 

@@ -43,17 +43,19 @@ class Registered:
     base: Path = Path()
 
     def make(self, chat: bool) -> Task | Mapping[str, Any]:
-        """Call the function; one with a parameter `chat` is told whether the model takes messages."""
+        """Call the function; one with a parameter `chat` is told whether the model takes
+        messages.
+        """
         from evalwright.core.tasks import Task
 
         wants_chat = "chat" in inspect.signature(self.function).parameters
-        made = self.function(chat=chat) if wants_chat else self.function()
-        if not isinstance(made, Task | Mapping):
+        task = self.function(chat=chat) if wants_chat else self.function()
+        if not isinstance(task, Task | Mapping):
             raise TaskError(
                 f"The task '{self.name}' must return a Task or a mapping in the task"
-                f" file's schema, not {type(made).__name__}."
+                f" file's schema, not {type(task).__name__}."
             )
-        return made
+        return task
 
 
 _registered: dict[str, Registered] = {}
@@ -107,12 +109,12 @@ def from_entry_point(name: str) -> Registered | None:
     if target is None:
         return None
     loaded = resolve_name(target)
-    found = _registered.get(name)
-    if found is None:
+    entry = _registered.get(name)
+    if entry is None:
         _check(name, loaded)
-        found = Registered(name, loaded, base=_folder(loaded))
-        _registered[name] = found
-    return found
+        entry = Registered(name, loaded, base=_folder(loaded))
+        _registered[name] = entry
+    return entry
 
 
 def _check(name: str, function: TaskFunction) -> None:

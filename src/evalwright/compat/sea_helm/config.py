@@ -39,7 +39,7 @@ from evalwright.tasks.yaml_files import (
     kind_of,
     plain,
     read_document,
-    shown,
+    shown_path,
 )
 
 _NAME = re.compile(r"\w+")
@@ -165,7 +165,7 @@ def local_file(task: SeaTask, name: str) -> Path:
     if "://" in name:
         raise TaskError(f"{where}: addresses are not opened.")
     path = task.root / name
-    folder = shown(task.root)
+    folder = shown_path(task.root)
     if "\0" in name or not is_within(path, task.root):
         raise TaskError(
             f"{where}, which is outside of its folder '{folder}' (links followed), or"
@@ -383,7 +383,7 @@ def _files(place: Path) -> Iterator[State]:
             except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
                 wrong = f"cannot be read: {error}"
             if wrong:
-                raise TaskError(f"The task file '{shown(path)}' {wrong}.")
+                raise TaskError(f"The task file '{shown_path(path)}' {wrong}.")
             yield str(path), status.st_size, status.st_mtime_ns
 
 
@@ -410,19 +410,19 @@ def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
             whole = merged(whole, given)
             files |= dict.fromkeys(given, str(path))
         else:
-            check(_BESIDE[path.name], given, shown(path))
+            check(_BESIDE[path.name], given, shown_path(path))
             beside[path.name] = given
     if not whole:
         raise TaskError(
-            f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of"
+            f"The folder '{shown_path(_place(root))}' has no {_CONFIG} with tasks of"
             " SEA-HELM."
         )
     tasks = plain(_resolved(whole, files))
-    check(TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
+    check(TASKS, tasks, {name: shown_path(Path(path)) for name, path in files.items()})
     for name, task in tasks.items():
         if wrong := [one for one in (name, *task["languages"]) if not is_name(one)]:
             raise TaskError(
-                f"{shown(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
+                f"{shown_path(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
                 " or a language."
             )
     remember_within(
@@ -483,7 +483,7 @@ def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, A
             deep = "is nested too deeply with its references written out"
             what = deep if isinstance(error, RecursionError) else error
             raise TaskError(
-                f"{shown(Path(files[name]))}: the task '{name}' {what}."
+                f"{shown_path(Path(files[name]))}: the task '{name}' {what}."
             ) from None
     return tasks
 
