@@ -47,7 +47,16 @@ def warn_old_name(old: str, new: str, where: str = "") -> None:
 
 
 def Undecided(explanation: str = "") -> Score:
-    """What scorers of earlier versions gave where their rules could not tell: wrong now, and unsure."""
+    """What scorers of earlier versions returned where their rules couldn't tell: wrong, unsure.
+
+    Return `Score(value, unsure=why)` instead.
+
+    Args:
+        explanation: why the rules could not tell.
+
+    Returns:
+        A score of 0 with the reason in `unsure`.
+    """
     from evalwright.core.samples import UNREADABLE, Score
 
     warn_old_name("Undecided(why)", "Score(value, unsure=why)", "What a scorer gives,")
@@ -67,12 +76,11 @@ def deprecated(*, since: str, use_instead: str) -> Callable[[Deprecated], Deprec
     Returns:
         The decorator.
 
-    Example:
-        ```python
+    Example::
+
         @deprecated(since="0.2.0", use_instead="`evaluate`")
         def run_tasks(tasks, models):
             return evaluate(tasks, models)
-        ```
     """
 
     def decorate(public: Any) -> Any:
@@ -144,11 +152,10 @@ def renamed_parameter(old: str, new: str, *, since: str) -> Callable[[Deprecated
         TypeError: `new` is not a parameter of the function, or `old` still is one; when decorating.
         ConfigurationError: a call sets both names; when calling.
 
-    Example:
-        ```python
+    Example::
+
         @renamed_parameter("undecided", "unsure", since="0.2.0")
         def rescore(run, *, unsure=None): ...
-        ```
     """
 
     def decorate(function: Any) -> Any:

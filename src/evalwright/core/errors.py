@@ -25,7 +25,7 @@
     │   ├── Rejected               the request itself is wrong: 400, 404, 413, 422
     │   │   └── PromptTooLong      the prompt does not fit the model's context
     │   ├── ModelError             a local model raised an error
-    │   └── Cancelled              the run stopped before the answer came (retried)
+    │   └── Cancelled              the run stopped first (retried by the next run)
     └── RequestFailed              what `ask` raises once a request failed for good
 
 Each has a `party`, who failed; a RequestError also says whether sending it again may help (`retryable`).
@@ -58,7 +58,7 @@ def reason_of(error: BaseException) -> str:
 
 
 class UsageError(EvalwrightError):
-    """The person can mend it: bad arguments, files, names. The command line exits with 2."""
+    """What the user can put right: arguments, files, names. The command line exits with 2."""
 
 
 class ConfigurationError(UsageError):
@@ -128,11 +128,19 @@ class ScoringError(EvalwrightError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request, answer or score that failed, as data. Never scored, never stored as an answer.
+    """A request, answer or score that failed, as data; never scored, never stored as a response.
 
-    kind: the error's class in words, e.g. "rate limited". party: who failed. retryable: whether asking again
-    may help. status: the HTTP status where there was one. attempts: how often it was tried. usage and cost: tokens and
-    US dollars of all its sendings, useless replies and estimates included; None where nothing was paid or known.
+    Args:
+        kind: the error's class in words, such as "rate limited".
+        party: who failed: "provider", "model", "task", "dataset", "scorer", "judge", "sandbox",
+            "configuration" or "store".
+        message: what happened, in a sentence.
+        retryable: whether sending the request again may help.
+        status: the HTTP status, where there was one.
+        attempts: how often it was tried.
+        usage: tokens of all attempts, useless replies and estimates included; None where nothing
+            was paid or known.
+        cost: US dollars of all attempts; None likewise.
     """
 
     kind: str
@@ -293,7 +301,11 @@ class Cancelled(RequestError):
 
 
 class RequestFailed(EvalwrightError):
-    """What `ask` raises once a request has failed for good; carries the Failure."""
+    """Raised by `ask` once a request has failed for good.
+
+    Args:
+        failure: what failed.
+    """
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
