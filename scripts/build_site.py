@@ -90,8 +90,8 @@ def build(into: Path) -> None:
         index = pages / "index.md"
         index.write_text(index.read_text(encoding="utf-8") + "\n".join(_contents(index)), encoding="utf-8")
         (pages / "conf.py").write_text(CONF)
-        for page, module in reference_pages().items():
-            (pages / f"{page}.rst").write_text("\n".join(reference(module)))
+        for name, module in reference_pages().items():
+            (pages / f"{name}.rst").write_text("\n".join(reference(module)))
         (pages / "explorer-of-a-run.md").write_text(EXPLORER.replace("PLACE", PLACE))
         _explorer(Path(found), pages / "extra" / Path(PLACE).parent)
         into.parent.mkdir(parents=True, exist_ok=True)
