@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from test_house import ORDER
+
 ROOT = Path(__file__).resolve().parent.parent
 FORMS = sorted(path for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml") if path.stem != "config")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FIELDS = {"markdown", "input", "textarea", "dropdown", "checkboxes"}
+
+
+PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 
 def read_yaml(path: Path) -> Any:
@@ -94,3 +100,21 @@ def test_pre_commit_runs_the_linters_of_make_from_its_environment() -> None:
         command = " ".join([program.replace(".venv/bin", "$(BIN)"), *arguments])
         assert re.search(rf"^\t{re.escape(command)}( |$)", makefile, re.MULTILINE), command
     assert [name for name, hook in hooks.items() if hook.get("stages") == ["manual"]] == ["mypy"]
+
+
+def test_the_picture_of_the_rooms_is_the_one_that_the_script_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "scripts" / "draw_architecture.py"))["draw"]()
+    assert PICTURE.read_text(encoding="utf-8") == drawn
+
+
+def test_the_picture_has_all_rooms_and_the_order_of_their_imports() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "draw_architecture.py"))
+    source = ROOT / "src" / "evalwright"
+    drawn = {name for box in script["BOXES"] for name in re.findall(r"[a-z]+(?=/|\.py)", box.name)}
+    folders = {path.parent.name for path in source.glob("*/__init__.py")}
+    assert folders <= drawn
+    assert all((source / name).is_dir() or (source / f"{name}.py").is_file() for name in drawn)
+    _, _, named = " ".join(script["IMPORTS"]).partition(": ")
+    order = named.rstrip(".").split(", ")
+    assert order == [name for name in ORDER if name in order]
+    assert set(order) == drawn
