@@ -142,7 +142,7 @@ def reference(module_name: str) -> Iterator[str]:
     for name in sorted(module.__all__, key=str.lower):
         if kind := kind_of_name(getattr(module, name)):
             names_by_kind[kind].append(name)
-    yield _underlined(module_name, "=")
+    yield _underlined(f"Reference: {module_name}", "=")
     yield f"The names that `import {module_name}` gives. :doc:`stability` says how long they stay.\n"
     yield f".. currentmodule:: {module_name}\n"
     for kind, names in names_by_kind.items():
